@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of storages and tensors, for core/tensor and for what makes storages of its own
+ * (core/symmem). Invariant: offset + what shape and strides reach lies within the storage.
+ */
+#ifndef SYMM_TENSOR_TENSOR_H
+#define SYMM_TENSOR_TENSOR_H
+
+#include <stdatomic.h>
+#include <symm/tensor.h>
+
+struct symm__storage {
+    atomic_int references; /* release to drop, acquire by who drops the last; see storage.c */
+    void *data;
+    int64_t nbytes;
+    const char *device;    /* static text: "cpu" */
+    void (*release)(struct symm__storage *storage); /* frees data and the struct */
+    void *owner;           /* of release */
+    const void *tag;       /* who made it: an address that only its maker compares with */
+};
+
+struct symm_tensor {
+    atomic_int references;
+    symm_dtype dtype;
+    int ndim;
+    int64_t shape[SYMM_MAX_DIMS];
+    int64_t stride[SYMM_MAX_DIMS];
+    int64_t offset; /* elements */
+    int64_t numel;
+    struct symm__storage *storage;
+};
+
+void symm__storage_retain(struct symm__storage *storage);
+void symm__storage_release(struct symm__storage *storage);
+/* A tensor over a storage, which it retains; `offset` in elements; checked against the storage's
+ * size. `stride` NULL: contiguous. */
+int symm__tensor_over(struct symm__storage *storage, const int64_t *shape, const int64_t *stride,
+                      int ndim, symm_dtype dtype, int64_t offset, symm_tensor **out);
+/* Checks a shape (dimensions >= 0, at most SYMM_MAX_DIMS, no overflow of 63 bits in bytes) and gives
+ * its number of elements. `op` for messages. */
+int symm__shape_check(const char *op, const int64_t *shape, int ndim, symm_dtype dtype,
+                      int64_t *numel_out);
+/* Bytes from the first element to the end of the last that shape and strides reach; 0 if empty. */
+int symm__extent_bytes(const char *op, const int64_t *shape, const int64_t *stride, int ndim,
+                       symm_dtype dtype, int64_t *bytes_out);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Boxes: how an object of the C API lives in Lua.
+ */
+#include "lua/binding.h"
+
+#include <string.h>
+
+/* Registry key of the weak-valued table object -> userdata. */
+static const char unique_key;
+
+/* close(), __close and __gc are this one function: it tolerates every order of them. */
+static int box_close(lua_State *L) {
+    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(2));
+    void **box = luaL_testudata(L, 1, class->name);
+    if (!box) symmL_fail(L, SYMM_EINVALID, "close", "not a %s", class->name);
+    void *object = *box;
+    *box = NULL;
+    if (object) class->release(object);
+    return 0;
+}
+
+static int box_is_closed(lua_State *L) {
+    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(2));
+    void **box = luaL_testudata(L, 1, class->name);
+    if (!box) symmL_fail(L, SYMM_EINVALID, "is_closed", "not a %s", class->name);
+    lua_pushboolean(L, *box == NULL);
+    return 1;
+}
+
+static void set_closure(lua_State *L, const struct symmL_class *class, const char *name,
+                        lua_CFunction function) {
+    lua_pushlightuserdata(L, symmL_runtime_of(L));
+    lua_pushlightuserdata(L, (void *)(uintptr_t)class);
+    lua_pushcclosure(L, function, 2);
+    lua_setfield(L, -2, name);
+}
+
+void symmL_set_functions(lua_State *L, const luaL_Reg *functions) {
+    lua_pushlightuserdata(L, symmL_runtime_of(L));
+    luaL_setfuncs(L, functions, 1);
+}
+
+void symmL_open_class(lua_State *L, const struct symmL_class *class) {
+    if (!luaL_newmetatable(L, class->name)) {
+        lua_pop(L, 1);
+        return;
+    }
+    symmL_set_functions(L, class->metamethods);
+    set_closure(L, class, "__gc", box_close);
+    set_closure(L, class, "__close", box_close);
+    lua_newtable(L);
+    symmL_set_functions(L, class->methods);
+    set_closure(L, class, "close", box_close);
+    set_closure(L, class, "is_closed", box_is_closed);
+    lua_getfield(L, -2, "__index");
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_setfield(L, -2, "__index");
+    } else { /* a class with properties looks methods up in this table by itself */
+        lua_pop(L, 1);
+        lua_setfield(L, -2, "methods");
+    }
+    lua_pop(L, 1);
+}
+
+void **symmL_new_box(lua_State *L, const struct symmL_class *class) {
+    void **box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    luaL_setmetatable(L, class->name);
+    return box;
+}
+
+static int protected_new_box(lua_State *L) {
+    symmL_new_box(L, lua_touserdata(L, 1));
+    return 1;
+}
+
+/* Pushes a closed box; if memory fails, gives `object` back before the error goes on. */
+static void **new_box_for(lua_State *L, const struct symmL_class *class, void *object) {
+    if (lua_checkstack(L, 3)) {
+        lua_pushcfunction(L, protected_new_box);
+        lua_pushlightuserdata(L, (void *)(uintptr_t)class);
+        if (lua_pcall(L, 1, 1, 0) == LUA_OK) return lua_touserdata(L, -1);
+        class->release(object);
+        lua_error(L);
+    }
+    class->release(object);
+    luaL_error(L, "stack overflow");
+    return NULL;
+}
+
+void symmL_push_object(lua_State *L, const struct symmL_class *class, void *object) {
+    *new_box_for(L, class, object) = object;
+}
+
+static void push_unique_table(lua_State *L) {
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &unique_key) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &unique_key);
+}
+
+void symmL_push_unique(lua_State *L, const struct symmL_class *class, void *object) {
+    /* The box comes first, so that `object` is owned by it before anything else can fail. */
+    void **box = new_box_for(L, class, object);
+    *box = object;
+    push_unique_table(L);
+    if (lua_rawgetp(L, -1, object) == LUA_TUSERDATA) {
+        void **known = lua_touserdata(L, -1);
+        if (*known == object) { /* else it was closed, and the address is in use again */
+            *box = NULL;
+            class->release(object);
+            lua_replace(L, -3);
+            lua_pop(L, 1);
+            return;
+        }
+    }
+    lua_pop(L, 1);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, object);
+    lua_pop(L, 1);
+}
+
+void *symmL_test_object(lua_State *L, int index, const struct symmL_class *class, const char *op) {
+    void **box = luaL_testudata(L, index, class->name);
+    if (!box) return NULL;
+    if (!*box) symmL_fail(L, SYMM_ECLOSED, op, "the %s is closed", strchr(class->name, '.') + 1);
+    return *box;
+}
+
+void *symmL_check_object(lua_State *L, int index, const struct symmL_class *class, const char *op) {
+    void *object = symmL_test_object(L, index, class, op);
+    if (!object) {
+        symmL_fail(L, SYMM_EINVALID, op, "argument %d must be a %s, not %s", index, class->name,
+                   luaL_typename(L, index));
+    }
+    return object;
+}
