@@ -17,9 +17,9 @@
 #include <symm/symm.h>
 
 #if defined(__GNUC__)
-#define SYMML_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define SYMML_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define SYMML_PRINTF(format, first)
+#define SYMML_PRINTF(text, first)
 #endif
 
 /* ---- errors (error.c) ---- */

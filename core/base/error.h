@@ -20,9 +20,9 @@ struct symm__where {
 #define SYMM__WHERE_NONE ((struct symm__where){NULL, NULL, -1, -1, -1, -1})
 
 #if defined(__GNUC__)
-#define SYMM__PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define SYMM__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define SYMM__PRINTF(format, first)
+#define SYMM__PRINTF(text, first)
 #endif
 
 /* Both return `code`. */
