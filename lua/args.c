@@ -103,7 +103,8 @@ int64_t symmL_arg_timeout(lua_State *L, int index, const char *op, const char *n
 
 void symmL_arg_count(lua_State *L, int count, const char *op) {
     if (lua_gettop(L) > count) {
-        symmL_fail(L, SYMM_EINVALID, op, "takes at most %d arguments, not %d", count, lua_gettop(L));
+        symmL_fail(L, SYMM_EINVALID, op, "takes at most %d arguments, not %d", count,
+                   lua_gettop(L));
     }
 }
 

@@ -31,7 +31,7 @@ static int box_is_closed(lua_State *L) {
 static void set_closure(lua_State *L, const struct symmL_class *class, const char *name,
                         lua_CFunction function) {
     lua_pushlightuserdata(L, symmL_runtime_of(L));
-    lua_pushlightuserdata(L, (void *)(uintptr_t)class);
+    lua_pushlightuserdata(L, (void *)(uintptr_t) class);
     lua_pushcclosure(L, function, 2);
     lua_setfield(L, -2, name);
 }
@@ -80,7 +80,7 @@ static int protected_new_box(lua_State *L) {
 static void **new_box_for(lua_State *L, const struct symmL_class *class, void *object) {
     if (lua_checkstack(L, 3)) {
         lua_pushcfunction(L, protected_new_box);
-        lua_pushlightuserdata(L, (void *)(uintptr_t)class);
+        lua_pushlightuserdata(L, (void *)(uintptr_t) class);
         if (lua_pcall(L, 1, 1, 0) == LUA_OK) return lua_touserdata(L, -1);
         class->release(object);
         lua_error(L);

@@ -43,10 +43,10 @@ void symmL_open_error(lua_State *L);
 /* ---- objects (binding.c) ---- */
 
 struct symmL_class {
-    const char *name;                /* metatable name and what messages say: "symm.tensor" */
-    void (*release)(void *object);   /* gives the box's reference back */
-    const luaL_Reg *methods;         /* `close` and `is_closed` are added */
-    const luaL_Reg *metamethods;     /* __gc, __close, __name are added */
+    const char *name;              /* metatable name and what messages say: "symm.tensor" */
+    void (*release)(void *object); /* gives the box's reference back */
+    const luaL_Reg *methods;       /* `close` and `is_closed` are added */
+    const luaL_Reg *metamethods;   /* __gc, __close, __name are added */
 };
 
 /* Makes the class's metatable; once a state. */
@@ -90,8 +90,8 @@ void symmL_arg_count(lua_State *L, int count, const char *op);
  * in the NULL-ended list `known`; an unknown one raises INVALID with the list. */
 void symmL_named(lua_State *L, int index, const char *op, const char *const known[]);
 /* Pushes t[name] (nil when there is no table); true if it is not nil, else pops it. Use as
- *     if (symmL_field(L, 2, "channel")) { channel = symmL_arg_int32(L, -1, op, "channel"); lua_pop(L, 1); }
- * or the shorthands below. */
+ *     if (symmL_field(L, 2, "channel")) { channel = symmL_arg_int32(L, -1, op, "channel");
+ * lua_pop(L, 1); } or the shorthands below. */
 int symmL_field(lua_State *L, int index, const char *name);
 int symmL_field_int32(lua_State *L, int index, const char *op, const char *name, int otherwise);
 int64_t symmL_field_int(lua_State *L, int index, const char *op, const char *name,
@@ -112,13 +112,13 @@ struct symmL_wait {
 };
 void symmL_wait_begin(lua_State *L, struct symmL_wait *saved);
 void symmL_wait_end(const struct symmL_wait *saved);
-#define symmL_blocking(L, call)                \
-    __extension__({                            \
-        struct symmL_wait saved_;              \
-        symmL_wait_begin(L, &saved_);          \
-        int rc_ = (call);                      \
-        symmL_wait_end(&saved_);               \
-        rc_;                                   \
+#define symmL_blocking(L, call)       \
+    __extension__({                   \
+        struct symmL_wait saved_;     \
+        symmL_wait_begin(L, &saved_); \
+        int rc_ = (call);             \
+        symmL_wait_end(&saved_);      \
+        rc_;                          \
     })
 
 /* ---- classes and openers, one file a noun; each opener adds to the module table on top ---- */

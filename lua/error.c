@@ -111,12 +111,12 @@ static void push_place(lua_State *L, const struct symm_error *e) {
     char part[SYMM_ERROR_GROUP_SIZE + 16];
     const char *separator = " (";
     luaL_buffinit(L, &b);
-#define PART(applies, ...)                         \
-    if (applies) {                                 \
-        snprintf(part, sizeof part, __VA_ARGS__);  \
-        luaL_addstring(&b, separator);             \
-        luaL_addstring(&b, part);                  \
-        separator = ", ";                          \
+#define PART(applies, ...)                        \
+    if (applies) {                                \
+        snprintf(part, sizeof part, __VA_ARGS__); \
+        luaL_addstring(&b, separator);            \
+        luaL_addstring(&b, part);                 \
+        separator = ", ";                         \
     }
     PART(e->group[0], "group %s", e->group)
     PART(e->rank >= 0, "rank %d", e->rank)

@@ -127,6 +127,7 @@ int symm__fail_oom(size_t bytes) {
 }
 
 int symm__fail_forked(void) {
-    return symm__fail(SYMM_EUNSUPPORTED,
-                      "libsymm cannot be used in a forked child; start it in a new process instead");
+    return symm__fail(
+        SYMM_EUNSUPPORTED,
+        "libsymm cannot be used in a forked child; start it in a new process instead");
 }

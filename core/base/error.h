@@ -41,11 +41,11 @@ int symm__fail_oom(size_t bytes);
 /* In a forked child every entry point that touches threads, sockets or shared words fails. */
 extern int symm__is_forked_child;
 int symm__fail_forked(void);
-#define SYMM__GUARD_FORK()                       \
-    do {                                         \
-        if (symm__is_forked_child) {             \
-            return symm__fail_forked();          \
-        }                                        \
+#define SYMM__GUARD_FORK()              \
+    do {                                \
+        if (symm__is_forked_child) {    \
+            return symm__fail_forked(); \
+        }                               \
     } while (0)
 
 #endif

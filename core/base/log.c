@@ -39,9 +39,7 @@ void symm_set_log_level(enum symm_log_level level) {
     atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
 }
 
-void symm_set_log_rank(int rank) {
-    atomic_store_explicit(&rank_now, rank, memory_order_relaxed);
-}
+void symm_set_log_rank(int rank) { atomic_store_explicit(&rank_now, rank, memory_order_relaxed); }
 
 void symm_set_log_sink(symm_log_sink new_sink, void *context) {
     pthread_mutex_lock(&sink_lock);

@@ -16,8 +16,8 @@ struct unit {
     double factor;
 };
 
-static const struct unit durations[] = {
-    {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}, {NULL, 0}};
+static const struct unit durations[] = {{"ms", 1},     {"s", 1e3},    {"m", 60e3},
+                                        {"min", 60e3}, {"h", 3600e3}, {NULL, 0}};
 static const struct unit sizes[] = {{"B", 1},
                                     {"KiB", 1024.0},
                                     {"MiB", 1048576.0},
@@ -61,7 +61,8 @@ static int parse(const char *text, const char *what, const struct unit *units, d
         return symm__fail(SYMM_EINVALID, "'%s' is not a %s", start, what);
     }
     double value = ceil(number * factor);
-    if (!(value < 9.2e18)) return symm__fail(SYMM_ELIMIT, "'%s' is too large for a %s", start, what);
+    if (!(value < 9.2e18))
+        return symm__fail(SYMM_ELIMIT, "'%s' is too large for a %s", start, what);
     *out = (int64_t)value;
     return SYMM_OK;
 }
@@ -71,7 +72,8 @@ int symm_parse_duration(const char *text, int64_t default_unit_ms, int64_t *ms_o
         *ms_out = SYMM_TIMEOUT_NONE;
         return SYMM_OK;
     }
-    return parse(text, "duration (250ms, 2s, 1.5m, 1h)", durations, (double)default_unit_ms, ms_out);
+    return parse(text, "duration (250ms, 2s, 1.5m, 1h)", durations, (double)default_unit_ms,
+                 ms_out);
 }
 
 int symm_parse_size(const char *text, int64_t *bytes_out) {

@@ -53,8 +53,8 @@ int symm__registry_find(struct symm__registry *registry, const char *name, void 
     }
     char known[256];
     symm__registry_names(registry, known, sizeof known);
-    return symm__fail(SYMM_ENOT_FOUND, "there is no %s named '%s' (known: %s)", registry->noun, name,
-                      *known ? known : "none");
+    return symm__fail(SYMM_ENOT_FOUND, "there is no %s named '%s' (known: %s)", registry->noun,
+                      name, *known ? known : "none");
 }
 
 int symm__registry_remove(struct symm__registry *registry, const char *name, const void *object) {

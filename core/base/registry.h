@@ -14,12 +14,13 @@
 struct symm__registry_entry;
 
 struct symm__registry {
-    const char *noun; /* for messages: "group" */
+    const char *noun;             /* for messages: "group" */
     void (*retain)(void *object); /* NULL: objects live as long as the process */
     pthread_mutex_t lock;
     struct symm__registry_entry *entries;
 };
-#define SYMM__REGISTRY_INIT(noun, retain) {noun, retain, PTHREAD_MUTEX_INITIALIZER, NULL}
+#define SYMM__REGISTRY_INIT(noun, retain) \
+    { noun, retain, PTHREAD_MUTEX_INITIALIZER, NULL }
 
 /* SYMM_EEXISTS if the name is taken, SYMM_EINVALID if it is empty. Holds no reference itself. */
 int symm__registry_add(struct symm__registry *registry, const char *name, void *object);

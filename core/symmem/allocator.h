@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a memory must do to become symmetric. An allocator serves one device type: it makes segments,
- * exports them as a ticket that another process can map, and maps a peer's ticket. Everything else
- * (groups, record exchange, validation, caching, handles, pads) is written once above it.
+ * What a memory must do to become symmetric. An allocator serves one device type: it makes
+ * segments, exports them as a ticket that another process can map, and maps a peer's ticket.
+ * Everything else (groups, record exchange, validation, caching, handles, pads) is written once
+ * above it.
  *
  * A segment is one mapping of one piece of memory in this process. Segments are zeroed when made.
  * Functions may be called from any thread; they fail with symm__fail.

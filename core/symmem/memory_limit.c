@@ -99,8 +99,10 @@ static void look_at_cgroups(const char *root, struct symm__memory_limit *limit) 
         if (!group || group[1] != '/') continue;
         controllers++;
         *group++ = '\0';
-        if (!*controllers) look_at_hierarchy(root, &version2, group, limit);
-        else if (names_memory(controllers)) look_at_hierarchy(root, &version1, group, limit);
+        if (!*controllers)
+            look_at_hierarchy(root, &version2, group, limit);
+        else if (names_memory(controllers))
+            look_at_hierarchy(root, &version1, group, limit);
     }
     fclose(file);
 }

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 struct symm__memory_limit {
-    int64_t bytes;   /* INT64_MAX: none known */
-    char name[160];  /* what limits, and where it stands: "cgroup /a (memory.max)" */
+    int64_t bytes;  /* INT64_MAX: none known */
+    char name[160]; /* what limits, and where it stands: "cgroup /a (memory.max)" */
 };
 
 /* Reads <root>/proc and <root>/sys; root "" is the machine's own. A reserve stays free for the rest

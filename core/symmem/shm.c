@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shared-memory allocator of the CPU device: one memfd a segment. Its pages are reserved before
- * anybody can touch them, and its size is sealed, so no access inside a mapping ever faults, here or
- * in a peer. The reservation is held against the limits first, one process at a time.
+ * anybody can touch them, and its size is sealed, so no access inside a mapping ever faults, here
+ * or in a peer. The reservation is held against the limits first, one process at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +113,8 @@ static int shm_map(int fd, int64_t bytes, struct symm__segment *out) {
     int seals = fcntl(fd, F_GET_SEALS);
     off_t size = lseek(fd, 0, SEEK_END);
     if (seals < 0 || !(seals & F_SEAL_SHRINK) || size < bytes) {
-        return symm__fail(SYMM_EMISMATCH, "the descriptor received is no sealed block of %lld bytes",
+        return symm__fail(SYMM_EMISMATCH,
+                          "the descriptor received is no sealed block of %lld bytes",
                           (long long)bytes);
     }
     void *base = NULL;

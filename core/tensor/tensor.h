@@ -13,10 +13,10 @@ struct symm__storage {
     atomic_int references; /* release to drop, acquire by who drops the last; see storage.c */
     void *data;
     int64_t nbytes;
-    const char *device;    /* static text: "cpu" */
+    const char *device;                             /* static text: "cpu" */
     void (*release)(struct symm__storage *storage); /* frees data and the struct */
-    void *owner;           /* of release */
-    const void *tag;       /* who made it: an address that only its maker compares with */
+    void *owner;                                    /* of release */
+    const void *tag; /* who made it: an address that only its maker compares with */
 };
 
 struct symm_tensor {
@@ -36,8 +36,8 @@ void symm__storage_release(struct symm__storage *storage);
  * size. `stride` NULL: contiguous. */
 int symm__tensor_over(struct symm__storage *storage, const int64_t *shape, const int64_t *stride,
                       int ndim, symm_dtype dtype, int64_t offset, symm_tensor **out);
-/* Checks a shape (dimensions >= 0, at most SYMM_MAX_DIMS, no overflow of 63 bits in bytes) and gives
- * its number of elements. `op` for messages. */
+/* Checks a shape (dimensions >= 0, at most SYMM_MAX_DIMS, no overflow of 63 bits in bytes) and
+ * gives its number of elements. `op` for messages. */
 int symm__shape_check(const char *op, const int64_t *shape, int ndim, symm_dtype dtype,
                       int64_t *numel_out);
 /* Bytes from the first element to the end of the last that shape and strides reach; 0 if empty. */

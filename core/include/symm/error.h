@@ -21,15 +21,15 @@ extern "C" {
 
 /* Fields that do not apply are "" or -1. */
 struct symm_error {
-    size_t size;                             /* sizeof(struct symm_error) of the library */
-    int code;                                /* enum symm_status; 0: nothing failed yet */
-    char op[SYMM_ERROR_OP_SIZE];             /* the operation, as the API names it: "barrier" */
-    char group[SYMM_ERROR_GROUP_SIZE];       /* group_name, cut to fit */
-    int rank;                                /* the rank that reports, in that group */
-    int peer;                                /* the rank that it waited for or that failed */
-    int channel;                             /* signal channel */
-    int64_t seq;                             /* sequence number of the operation */
-    char message[SYMM_ERROR_MESSAGE_SIZE];   /* one line that a person can act on */
+    size_t size;                           /* sizeof(struct symm_error) of the library */
+    int code;                              /* enum symm_status; 0: nothing failed yet */
+    char op[SYMM_ERROR_OP_SIZE];           /* the operation, as the API names it: "barrier" */
+    char group[SYMM_ERROR_GROUP_SIZE];     /* group_name, cut to fit */
+    int rank;                              /* the rank that reports, in that group */
+    int peer;                              /* the rank that it waited for or that failed */
+    int channel;                           /* signal channel */
+    int64_t seq;                           /* sequence number of the operation */
+    char message[SYMM_ERROR_MESSAGE_SIZE]; /* one line that a person can act on */
 };
 
 /* This thread's last error; never NULL; valid until the thread's next failing call. */

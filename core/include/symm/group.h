@@ -26,9 +26,10 @@ struct symm_group_options {
     symm_store *store;      /* retained; NULL: the environment's (symm/launch.h) */
     int rank;               /* with a store: this process's place; else -1 */
     int world_size;
-    int64_t timeout_ms;     /* default of every wait; 0: 30 minutes */
+    int64_t timeout_ms; /* default of every wait; 0: 30 minutes */
 };
-#define SYMM_GROUP_OPTIONS_INIT {sizeof(struct symm_group_options), NULL, NULL, -1, -1, 0}
+#define SYMM_GROUP_OPTIONS_INIT \
+    { sizeof(struct symm_group_options), NULL, NULL, -1, -1, 0 }
 
 /* Collective: opens the process group and returns when all its ranks are connected. */
 int symm_group_init(const struct symm_group_options *options, symm_group **out);
@@ -46,7 +47,8 @@ int64_t symm_group_timeout(const symm_group *group);
 /* Returns when all ranks of the group have called it. */
 int symm_group_barrier(symm_group *group, int64_t timeout_ms);
 /* Orderly end: the rank leaves, its name is free again; where this process runs the store, it stays
- * until the others have left (at most `timeout_ms`). Later calls on the group are SYMM_EDESTROYED. */
+ * until the others have left (at most `timeout_ms`). Later calls on the group are SYMM_EDESTROYED.
+ */
 int symm_group_destroy(symm_group *group, int64_t timeout_ms);
 
 #ifdef __cplusplus

@@ -44,17 +44,17 @@ void symm_bytes_free(struct symm_bytes *bytes);
 
 /* Options of a tcp store; begin with SYMM_TCP_STORE_OPTIONS_INIT. */
 struct symm_tcp_store_options {
-    size_t size;               /* sizeof this struct */
-    const char *host;          /* name or address; "@name" is an abstract Unix socket, port unused */
-    int port;                  /* 0 on the master: the kernel picks; read it with symm_store_port */
-    int world_size;            /* -1: unknown; 0 is an error */
-    int is_master;             /* run the daemon in this process */
-    int wait_for_workers;      /* the master waits until world_size clients have connected */
-    int listen_fd;             /* -1, or a bound stream socket that the daemon takes over */
-    int64_t timeout_ms;        /* connecting, and default of every wait; 0: 300 s */
+    size_t size;          /* sizeof this struct */
+    const char *host;     /* name or address; "@name" is an abstract Unix socket, port unused */
+    int port;             /* 0 on the master: the kernel picks; read it with symm_store_port */
+    int world_size;       /* -1: unknown; 0 is an error */
+    int is_master;        /* run the daemon in this process */
+    int wait_for_workers; /* the master waits until world_size clients have connected */
+    int listen_fd;        /* -1, or a bound stream socket that the daemon takes over */
+    int64_t timeout_ms;   /* connecting, and default of every wait; 0: 300 s */
 };
 #define SYMM_TCP_STORE_OPTIONS_INIT \
-    {sizeof(struct symm_tcp_store_options), "127.0.0.1", SYMM_STORE_DEFAULT_PORT, -1, 0, 1, -1, 0}
+    { sizeof(struct symm_tcp_store_options), "127.0.0.1", SYMM_STORE_DEFAULT_PORT, -1, 0, 1, -1, 0 }
 
 int symm_store_open_tcp(const struct symm_tcp_store_options *options, symm_store **out);
 /* In-process store. */

@@ -2,9 +2,10 @@
  *
  * The C API of libsymm: communication between ranks.
  *
- * Conventions. Functions that can fail return 0 or a negative code of symm/status.h; symm_last_error()
- * has the details. Outputs come last and are set only on success. Whoever opens releases. Nothing
- * here ends the process, and no function may be called in a forked child (SYMM_EUNSUPPORTED).
+ * Conventions. Functions that can fail return 0 or a negative code of symm/status.h;
+ * symm_last_error() has the details. Outputs come last and are set only on success. Whoever opens
+ * releases. Nothing here ends the process, and no function may be called in a forked child
+ * (SYMM_EUNSUPPORTED).
  */
 #ifndef SYMM_SYMM_H
 #define SYMM_SYMM_H

@@ -8,8 +8,8 @@
  * again for its handle in the same group gives the same object without communication.
  *
  * Ranks and channels count from 0. A signal pad of world size W holds uint32 slots; slot W*c + s of
- * a rank's pad is where rank s signals it on channel c. A slot is 0 (free) or 1 (signalled) and is 0
- * whenever nobody uses it.
+ * a rank's pad is where rank s signals it on channel c. A slot is 0 (free) or 1 (signalled) and is
+ * 0 whenever nobody uses it.
  *
  * Threads: handles may be used from any thread; two threads must not wait on one slot at a time.
  * Order: put_signal releases and wait_signal acquires, so what a rank wrote into a peer's buffer
@@ -50,12 +50,13 @@ int symm_memory_unset_group_info(const char *group_name);
 /* ---- allocation ---- */
 
 struct symm_memory_options {
-    size_t size;             /* sizeof this struct */
-    const char *device;      /* "cpu" */
-    const char *group_name;  /* default group for rendezvous; NULL: none */
-    int64_t alloc_id;        /* persistent id, -1: none */
+    size_t size;            /* sizeof this struct */
+    const char *device;     /* "cpu" */
+    const char *group_name; /* default group for rendezvous; NULL: none */
+    int64_t alloc_id;       /* persistent id, -1: none */
 };
-#define SYMM_MEMORY_OPTIONS_INIT {sizeof(struct symm_memory_options), "cpu", NULL, -1}
+#define SYMM_MEMORY_OPTIONS_INIT \
+    { sizeof(struct symm_memory_options), "cpu", NULL, -1 }
 
 /* Allocates a block and gives a tensor of it; not collective. `stride` in elements, NULL for
  * contiguous; the size is what shape and strides reach. Zeroed when new. With an alloc_id the same
@@ -116,7 +117,8 @@ int symm_memory_put_signal(symm_memory *memory, int dst_rank, int channel, int64
 /* Waits until `src_rank` has signalled, then frees the slot. */
 int symm_memory_wait_signal(symm_memory *memory, int src_rank, int channel, int64_t timeout_ms);
 /* Returns when all ranks have called it on that channel. Its counters are not the pad's slots: a
- * pending signal never counts as an arrival. SYMM_ETIMEOUT and SYMM_EPEER_DIED name who is missing. */
+ * pending signal never counts as an arrival. SYMM_ETIMEOUT and SYMM_EPEER_DIED name who is missing.
+ */
 int symm_memory_barrier(symm_memory *memory, int channel, int64_t timeout_ms);
 
 /* Sets `count` elements of a 1-D contiguous uint32 tensor from `offset` to `value`. */

@@ -2,11 +2,11 @@
  *
  * Tensors: strided views of storages.
  *
- * A storage is a run of bytes on one device; a tensor is a dtype, a shape, strides (in elements, not
- * negative) and an offset into it. Views share their storage and keep it alive. Tensors are counted:
- * every function that gives one gives a reference that the caller ends with symm_tensor_release.
- * Shapes have 0 to SYMM_MAX_DIMS dimensions; a dimension may be 0. Sizes are 64-bit and checked for
- * overflow. Dimensions may be given from the end: -1 is the last.
+ * A storage is a run of bytes on one device; a tensor is a dtype, a shape, strides (in elements,
+ * not negative) and an offset into it. Views share their storage and keep it alive. Tensors are
+ * counted: every function that gives one gives a reference that the caller ends with
+ * symm_tensor_release. Shapes have 0 to SYMM_MAX_DIMS dimensions; a dimension may be 0. Sizes are
+ * 64-bit and checked for overflow. Dimensions may be given from the end: -1 is the last.
  *
  * Threads: metadata never changes after creation, so any thread may read it and make views; element
  * access is as unsynchronised as a C array's.

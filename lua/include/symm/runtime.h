@@ -28,10 +28,12 @@ struct symm_runtime_options {
     struct lua_State *state; /* NULL: a new one with Lua's standard libraries */
     struct uv_loop_s *loop;  /* NULL: one of its own, made when first needed */
 };
-#define SYMM_RUNTIME_OPTIONS_INIT {sizeof(struct symm_runtime_options), NULL, NULL}
+#define SYMM_RUNTIME_OPTIONS_INIT \
+    { sizeof(struct symm_runtime_options), NULL, NULL }
 
 /* Opens a runtime and makes `require "symm"` work in its state. The application's own state and
- * loop stay the application's: close the runtime before them. One runtime a state (SYMM_EEXISTS). */
+ * loop stay the application's: close the runtime before them. One runtime a state (SYMM_EEXISTS).
+ */
 int symm_runtime_open(const struct symm_runtime_options *options, symm_runtime **out);
 /* Closes; from the runtime's thread, not from inside a call of it. With a loop of the application,
  * the loop must still run once for the runtime's handle to go. NULL is ignored. */
