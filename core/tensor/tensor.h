@@ -9,6 +9,11 @@
 #include <stdatomic.h>
 #include <symm/tensor.h>
 
+#include "base/error.h"
+
+/* The place of an error that only knows its operation, for symm__fail_at. */
+#define SYMM__IN(op) (&(struct symm__where){(op), NULL, -1, -1, -1, -1})
+
 struct symm__storage {
     atomic_int references; /* release to drop, acquire by who drops the last; see storage.c */
     void *data;
@@ -30,12 +35,27 @@ struct symm_tensor {
     struct symm__storage *storage;
 };
 
+/* Memory of a device (NULL: "cpu"), uninitialised; one reference. */
+int symm__storage_new(int64_t nbytes, const char *device, struct symm__storage **out);
+/* Memory of somebody else; one reference. */
+int symm__storage_foreign(void *data, int64_t nbytes, const char *device,
+                          struct symm__storage **out);
+/* What a foreign storage calls once when its last reference goes; until then: nothing. */
+void symm__storage_on_release(struct symm__storage *storage, void (*release)(void *context),
+                              void *context);
 void symm__storage_retain(struct symm__storage *storage);
 void symm__storage_release(struct symm__storage *storage);
+
 /* A tensor over a storage, which it retains; `offset` in elements; checked against the storage's
  * size. `stride` NULL: contiguous. */
 int symm__tensor_over(struct symm__storage *storage, const int64_t *shape, const int64_t *stride,
                       int ndim, symm_dtype dtype, int64_t offset, symm_tensor **out);
+/* The same, for an operation that has a name. */
+int symm__tensor_over_in(const char *op, struct symm__storage *storage, const int64_t *shape,
+                         const int64_t *stride, int ndim, symm_dtype dtype, int64_t offset,
+                         symm_tensor **out);
+/* The strides of a contiguous tensor. */
+void symm__contiguous_strides(const int64_t *shape, int ndim, int64_t *stride_out);
 /* Checks a shape (dimensions >= 0, at most SYMM_MAX_DIMS, no overflow of 63 bits in bytes) and
  * gives its number of elements. `op` for messages. */
 int symm__shape_check(const char *op, const int64_t *shape, int ndim, symm_dtype dtype,
