@@ -3,7 +3,7 @@
  * Runs the tests that constructors have registered. Invariant: every test prints exactly one line
  * that begins with "ok" or "not ok", whatever it does.
  */
-#include "check.h"
+#include "tests/support/check.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * The C tests' framework. A test file is a program of its own:
  *
- *     #include "check.h"
+ *     #include "tests/support/check.h"
  *
  *     TEST(registry_refuses_a_taken_name) {
  *         CHECK_OK(symm__registry_add(&registry, "a", &x));

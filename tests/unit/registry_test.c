@@ -5,7 +5,7 @@
 #include "base/registry.h"
 
 #include "base/error.h"
-#include "check.h"
+#include "tests/support/check.h"
 
 static int retained;
 static int one, two;
