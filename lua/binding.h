@@ -109,6 +109,8 @@ const char *symmL_field_string(lua_State *L, int index, const char *op, const ch
 struct symmL_wait {
     symm_wait_hook hook;
     void *context;
+    symm_runtime *runtime;
+    lua_State *state;
 };
 void symmL_wait_begin(lua_State *L, struct symmL_wait *saved);
 void symmL_wait_end(const struct symmL_wait *saved);

@@ -52,6 +52,8 @@ static void reset(int code) {
 
 void symm_clear_error(void) { reset(SYMM_OK); }
 
+int symm_set_error(const struct symm_error *error) { return symm__fail_with(error); }
+
 static void copy_text(char *to, size_t size, const char *from) {
     if (from) snprintf(to, size, "%s", from);
 }
