@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For launchers: what a rank was doing, also after it was killed. The launcher makes a page for each
+ * rank, hands its descriptor on by an environment variable, and describes the page when it likes.
+ */
+#ifndef SYMM_ACTIVITY_H
+#define SYMM_ACTIVITY_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The variable that gives a rank the number of its descriptor. */
+#define SYMM_ACTIVITY_VARIABLE "SYMM_STATUS_FD"
+
+typedef struct symm_activity symm_activity;
+
+/* A new page, in memory that goes with its last user. SYMM_EIO, SYMM_EOOM. */
+int symm_activity_open(symm_activity **out);
+void symm_activity_close(symm_activity *activity);
+/* The descriptor to hand on; it closes on exec unless it is duplicated. */
+int symm_activity_fd(const symm_activity *activity);
+/* One line: "in barrier (group 0, channel 2), waiting for 3.2 s", "after rendezvous (group 0)", or
+ * "none yet". Cut to `size`; always terminated. */
+void symm_activity_describe(const symm_activity *activity, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
