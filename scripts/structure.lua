@@ -1,0 +1,231 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What scripts/lint checks about the tree as a whole: licence lines, lengths, words that must not
+-- stay, and lists that have to agree: sources and build.ninja, names and their docs.
+--   lua5.4 scripts/structure.lua FILE...     prints what is wrong and ends with 1 if anything is
+
+local MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS = 599, 80, 100
+
+local problems = 0
+local function complain(format, ...)
+  problems = problems + 1
+  print(format:format(...))
+end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+local function split(text)
+  local lines = {}
+  for line in text:gmatch("([^\n]*)\n?") do lines[#lines + 1] = line end
+  if lines[#lines] == "" then lines[#lines] = nil end
+  return lines
+end
+
+local function is_c(path) return path:match("%.[ch]$") or path:match("%.cuh?$") end
+local function is_lua(path) return path:match("%.lua$") end
+local function is_script(path, text) return text:match("^#!") or path == "build.ninja" end
+
+-- ---- one file ----
+
+local function check_licence(path, lines)
+  for i = 1, math.min(2, #lines) do
+    if lines[i]:find("SPDX-License-Identifier: MIT", 1, true) then return end
+  end
+  complain("%s:1: the first lines lack SPDX-License-Identifier: MIT", path)
+end
+
+-- A C function ends with a line that is "}"; a struct or a table with "};".
+local function check_c_functions(path, lines)
+  local start
+  for i, line in ipairs(lines) do
+    if not start and line:match("{$") and not line:match('^extern "C"') then start = i end
+    if start and line:match("^}") then
+      if line == "}" and i - start + 1 > MOST_FUNCTION_LINES then
+        complain("%s:%d: a function of %d lines (at most %d)", path, start, i - start + 1,
+          MOST_FUNCTION_LINES)
+      end
+      start = nil
+    end
+  end
+end
+
+local function check_lua_functions(path, lines)
+  local start
+  for i, line in ipairs(lines) do
+    if line:match("^local function ") or line:match("^function ") then start = i end
+    if start and line:match("^end") then
+      if i - start + 1 > MOST_FUNCTION_LINES then
+        complain("%s:%d: a function of %d lines (at most %d)", path, start, i - start + 1,
+          MOST_FUNCTION_LINES)
+      end
+      start = nil
+    end
+  end
+end
+
+local WORDS = { "TO" .. "DO", "FIX" .. "ME", "XX" .. "X", "HA" .. "CK" }
+local PHRASES = { "place" .. "holder", "not implemented " .. "yet", "for " .. "now" }
+
+local function check_words(path, lines)
+  for i, line in ipairs(lines) do
+    for _, word in ipairs(WORDS) do
+      if line:find("%f[%w]" .. word .. "%f[%W]") then
+        complain("%s:%d: '%s' must not stay", path, i, word)
+      end
+    end
+    for _, phrase in ipairs(PHRASES) do
+      if line:lower():find("%f[%w]" .. phrase .. "%f[%W]") then
+        complain("%s:%d: '%s' must not stay", path, i, phrase)
+      end
+    end
+  end
+end
+
+local function check_columns(path, lines)
+  for i, line in ipairs(lines) do
+    local columns = utf8.len(line) or #line
+    if columns > MOST_COLUMNS then
+      complain("%s:%d: %d columns (at most %d)", path, i, columns, MOST_COLUMNS)
+    end
+    if line:match("%s$") then complain("%s:%d: space at the end of the line", path, i) end
+  end
+end
+
+local function check_file(path)
+  local text = assert(read(path), path)
+  local lines = split(text)
+  if is_c(path) or is_lua(path) or is_script(path, text) then
+    check_licence(path, lines)
+    if #lines > MOST_FILE_LINES then
+      complain("%s: %d lines (at most %d)", path, #lines, MOST_FILE_LINES)
+    end
+    check_words(path, lines)
+  end
+  if is_c(path) then check_c_functions(path, lines) end
+  if is_lua(path) then check_lua_functions(path, lines) end
+  if is_c(path) or is_lua(path) then check_columns(path, lines) end
+end
+
+-- ---- lists that have to agree ----
+
+local function has_word(text, word) return text:find("%f[%w_]" .. word .. "%f[^%w_]") ~= nil end
+
+local function check_build(paths)
+  local ninja = assert(read("build.ninja"))
+  for _, path in ipairs(paths) do
+    local is_source = path:match("^core/.+%.c$") or path:match("^lua/.+%.c$")
+      or path:match("^lua/symm/.+%.lua$") or path:match("^tests/.+_test%.c$")
+    local object = path:match("^(core/.+)%.c$") or path:match("^(lua/.+)%.c$")
+    if is_source and not ninja:find("%f[%S]" .. path:gsub("%p", "%%%0") .. "%f[%s]") then
+      complain("%s: build.ninja does not list it", path)
+    elseif object then
+      local _, count = ninja:gsub("/" .. object:gsub("%p", "%%%0") .. "%.o%f[%W]", "")
+      if count < 2 then complain("%s: build.ninja compiles it, but nothing takes it in", path) end
+    end
+  end
+end
+
+local function without_comments(text)
+  return (text:gsub("/%*.-%*/", " "):gsub("#[^\n]*\\\n[^#]-[^\\]\n", "\n"):gsub("\n#[^\n]*", "\n"))
+end
+
+-- Functions that the public headers declare.
+local function public_functions(paths)
+  local names = {}
+  for _, path in ipairs(paths) do
+    if path:match("^core/include/symm/.*%.h$") or path:match("^lua/include/symm/.*%.h$") then
+      for name in without_comments(read(path)):gmatch("%f[%w_](symm_[%w_]+)%s*%(") do
+        names[name] = path
+      end
+    end
+  end
+  return names
+end
+
+-- Names that the binding registers: {"name", function} in the luaL_Reg tables of lua/*.c, and the
+-- functions of lua/symm/*.lua.
+local function lua_names(paths)
+  local names = {}
+  for _, path in ipairs(paths) do
+    local text = read(path)
+    if path:match("^lua/[^/]+%.c$") then
+      for name, value in text:gmatch('{"([%a][%w_]*)",%s*([%w_]+)}') do
+        if value ~= "NULL" and not name:match("^__") then names[name] = path end
+      end
+    elseif path:match("^lua/symm/[^/]+%.lua$") then
+      for name in text:gmatch("\nfunction [%w_]+[.:](%a[%w_]*)") do names[name] = path end
+    end
+  end
+  return names
+end
+
+local function list_of(path, macro)
+  local names = {}
+  local body = read(path):match("#define " .. macro .. "%(X%)(.-[^\\])\n")
+  for name in body:gmatch("X%((%w+),") do names[#names + 1] = name end
+  return names
+end
+
+local function environment_variables(paths)
+  local names = {}
+  for _, path in ipairs(paths) do
+    if path:match("^core/.+%.c$") or path:match("^lua/.+%.[cl]") then
+      for name in read(path):gmatch('"(SYMM_[%u%d_]+)"') do names[name] = path end
+    end
+  end
+  return names
+end
+
+local function sorted(set)
+  local keys = {}
+  for key in pairs(set) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local function check_mentions(doc, names)
+  local text = read(doc)
+  if not text then return end
+  for _, name in ipairs(sorted(names)) do
+    if not has_word(text, name) then
+      complain("%s: '%s' of %s is not in it", doc, name, names[name])
+    end
+  end
+end
+
+-- A function that a doc names but no header has.
+local function check_known(doc, functions)
+  for name in (read(doc) or ""):gmatch("%f[%w_](symm_[%l%d_]+)%(") do
+    if not functions[name] then complain("%s: there is no function %s", doc, name) end
+  end
+end
+
+local function check_docs(paths)
+  local functions = public_functions(paths)
+  check_mentions("docs/c-api.md", functions)
+  check_mentions("docs/lua-api.md", lua_names(paths))
+  for _, path in ipairs(paths) do
+    if path:match("%.md$") then check_known(path, functions) end
+  end
+  local listed = {}
+  for _, name in ipairs(list_of("core/include/symm/status.h", "SYMM_STATUS_LIST")) do
+    listed[name] = "symm/status.h"
+  end
+  for _, name in ipairs(list_of("core/include/symm/dtype.h", "SYMM_DTYPE_LIST")) do
+    listed[name] = "symm/dtype.h"
+  end
+  check_mentions("docs/c-api.md", listed)
+  for name, path in pairs(environment_variables(paths)) do listed[name] = path end
+  check_mentions("docs/lua-api.md", listed)
+end
+
+for _, path in ipairs(arg) do check_file(path) end
+check_build(arg)
+check_docs(arg)
+os.exit(problems == 0)
