@@ -12,28 +12,37 @@
 --     --again NAME=DIR  the C tests once more from another build, NAME in their label
 --     --valgrind        the C tests once more under valgrind
 --     --full            longer time limits; SYMM_TEST_FULL=1 for the tests
+--     --limit SECONDS   time limit of a program instead of the usual one
+--     --program COMMAND this instead of the tree's programs; may be repeated
 --     --list            only print the files that the patterns choose
 --   A pattern is a file or a part of its path; none: all.
 
 local TIME_LIMIT_S, FULL_TIME_LIMIT_S, MOST_LINES = 300, 1800, 80
 
-local options = { build = "build", again = {}, patterns = {} }
+local options = { build = "build", again = {}, patterns = {}, programs = {} }
 local totals = { passed = 0, failed = 0, skipped = 0 }
 local failures, skips = {}, {}
+
+local FLAGS = { ["--valgrind"] = true, ["--full"] = true, ["--list"] = true }
+local SETTINGS = {
+  ["--build"] = function(value) options.build = value end,
+  ["--limit"] = function(value) options.limit = assert(math.tointeger(value)) end,
+  ["--program"] = function(value) table.insert(options.programs, value) end,
+  ["--again"] = function(value)
+    local label, dir = value:match("^(.-)=(.+)$")
+    table.insert(options.again, { label = assert(label), dir = dir })
+  end,
+}
 
 local function parse_arguments()
   local i = 1
   while arg[i] do
     local name = arg[i]
-    if name == "--build" then
-      i = i + 1
-      options.build = arg[i]
-    elseif name == "--again" then
-      i = i + 1
-      local label, dir = assert(arg[i]):match("^(.-)=(.+)$")
-      table.insert(options.again, { label = assert(label), dir = dir })
-    elseif name == "--valgrind" or name == "--full" or name == "--list" then
+    if FLAGS[name] then
       options[name:sub(3)] = true
+    elseif SETTINGS[name] then
+      i = i + 1
+      SETTINGS[name](assert(arg[i], name .. " needs a value"))
     elseif name:sub(1, 1) == "-" then
       io.stderr:write("runner.lua: unknown option '", name, "'\n")
       os.exit(2)
@@ -212,7 +221,7 @@ local function environment(program)
 end
 
 local function execute(program)
-  local limit = options.full and FULL_TIME_LIMIT_S or TIME_LIMIT_S
+  local limit = options.limit or (options.full and FULL_TIME_LIMIT_S or TIME_LIMIT_S)
   local foreground = options.terminal and "--foreground" or ""
   os.execute("rm -rf " .. run.tmp .. " && mkdir " .. run.tmp)
   local command = ("%s timeout %s -k 5 %d %s </dev/null >%s 2>&1"):format(
@@ -314,7 +323,11 @@ local function main()
   end
   options.terminal = os.execute("test -t 0")
   prepare_run()
-  for _, program in ipairs(programs_of(files)) do run_program(program) end
+  local programs = programs_of(#options.programs == 0 and files or {})
+  for _, command in ipairs(options.programs) do
+    table.insert(programs, { label = command, command = command })
+  end
+  for _, program in ipairs(programs) do run_program(program) end
   os.execute("rm -rf " .. run.scratch)
   return report()
 end
