@@ -7,10 +7,13 @@
 #include "base/error.h"
 #include "tests/support/check.h"
 
-static int retained;
+static int retained, dying;
 static int one, two;
 
-static void retain(void *object) { retained += object == &one; }
+static int retain(void *object) {
+    retained += object == &one;
+    return !dying;
+}
 
 static struct symm__registry registry = SYMM__REGISTRY_INIT("thing", retain);
 
@@ -21,6 +24,18 @@ TEST(a_found_object_is_retained) {
     CHECK_OK(symm__registry_find(&registry, "one", &found));
     CHECK(found == &one);
     CHECK_INT(retained, 1);
+    CHECK(symm__registry_remove(&registry, "one", &one));
+}
+
+TEST(an_object_that_goes_away_is_not_found) {
+    void *found = &two;
+    REQUIRE_OK(symm__registry_add(&registry, "one", &one));
+    dying = 1;
+    CHECK_FAILS(symm__registry_find(&registry, "one", &found), SYMM_EDESTROYED,
+                "'one' was destroyed");
+    CHECK(found == &two);
+    dying = 0;
+    CHECK_OK(symm__registry_find(&registry, "one", &found));
     CHECK(symm__registry_remove(&registry, "one", &one));
 }
 
