@@ -45,11 +45,14 @@ int symm__registry_find(struct symm__registry *registry, const char *name, void 
     pthread_mutex_lock(&registry->lock);
     HASH_FIND_STR(registry->entries, name, entry);
     void *object = entry ? entry->object : NULL;
-    if (object && registry->retain) registry->retain(object);
+    int alive = object && (!registry->retain || registry->retain(object));
     pthread_mutex_unlock(&registry->lock);
-    if (object) {
+    if (alive) {
         *object_out = object;
         return SYMM_OK;
+    }
+    if (object) {
+        return symm__fail(SYMM_EDESTROYED, "the %s named '%s' was destroyed", registry->noun, name);
     }
     char known[256];
     symm__registry_names(registry, known, sizeof known);

@@ -115,6 +115,14 @@ void symm__mesh_tell(struct symm__mesh *mesh, const struct symm__mesh_message *m
     }
 }
 
+void symm__mesh_leave(struct symm__mesh *mesh) {
+    struct symm__mesh_message bye = {SYMM__MESH_BYE, 0, NULL, 0, NULL};
+    symm__mesh_tell(mesh, &bye);
+    for (int p = 0; p < mesh->world_size; p++) {
+        if (mesh->peers[p].fd >= 0) shutdown(mesh->peers[p].fd, SHUT_WR);
+    }
+}
+
 /* ---- liveness ---- */
 
 /* Peeks, so that a rendezvous that waits for the same message still gets it. A goodbye is always

@@ -6,12 +6,13 @@
  *
  * NOTE mesh: how it comes to be. All names are keys of the group's own (prefixed) store.
  *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read it
- *   rank/<r>      identity of rank r's host and the name of its socket; stays for the group's life
+ *   rank/<r>      identity of rank r's host and the name of its socket; stays in the store
  * Rank r listens on the abstract socket "symm-<token>-<r>"; a taken name says that another process
  * has the same rank. It connects to every lower rank and accepts every higher one, with the peer's
  * user id checked on both sides. Rank 0 then removes token and turn, and a last exchange (READY)
- * tells all that everybody is there; no stale key survives it, so a group's name can be used again
- * over the same store. Records of a dead process are replaced: its socket's name is free.
+ * tells all that everybody is there. A record claims its rank only while a process holds the socket
+ * that it names, so neither a dead process nor a group that has ended is in the way when a group's
+ * name is used again over the same store.
  *
  * Invariant: a round of a collective exchange sends exactly one RECORD and then one DONE to each
  * peer, so messages of one pair never overtake each other; older rounds are dropped when met.
@@ -53,8 +54,10 @@ struct symm__mesh {
  * SYMM_EUNSUPPORTED for ranks of another host, SYMM_EMISMATCH, SYMM_EPEER_DIED, and the store's. */
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
                     int64_t deadline_ns, struct symm__mesh **out);
-/* Says goodbye and closes; removes the rank's record from the store. NULL is ignored. */
-void symm__mesh_close(struct symm__mesh *mesh, symm_store *store);
+/* Says goodbye: peers see that this rank has left. The sockets stay valid for other threads. */
+void symm__mesh_leave(struct symm__mesh *mesh);
+/* Leaves and closes. NULL is ignored. */
+void symm__mesh_close(struct symm__mesh *mesh);
 
 /* All-gather of `size` bytes and SYMM__MESH_FDS descriptors (-1: none) from each rank: all[r * size]
  * and all_fds[r * SYMM__MESH_FDS] (the caller's to close, but for its own rank, which are its own).

@@ -187,24 +187,28 @@ static int publish_record(struct opening *o) {
 
 /* ---- everybody's record ---- */
 
-static int fail_missing(struct opening *o) {
-    char missing[200], key[32];
-    uint8_t *present = calloc((size_t)o->mesh->world_size, 1);
-    if (!present) return symm__fail_oom((size_t)o->mesh->world_size);
-    for (int r = 0; r < o->mesh->world_size; r++) {
-        int there = 0;
-        rank_key(r, key, sizeof key);
-        struct symm_slice slice = symm_slice_of(key);
-        present[r] = symm_store_check(o->store, &slice, 1, &there) < 0 || there;
+static int has_record(struct opening *o, int rank) {
+    char key[32];
+    int there = 0;
+    rank_key(rank, key, sizeof key);
+    struct symm_slice slice = symm_slice_of(key);
+    return symm_store_check(o->store, &slice, 1, &there) < 0 || there;
+}
+
+/* Names the ranks without a record or, once connecting has begun, without a connection. */
+static int fail_missing(struct opening *o, int connecting) {
+    char missing[200];
+    int world = o->mesh->world_size;
+    uint8_t *present = calloc((size_t)world, 1);
+    if (!present) return symm__fail_oom((size_t)world);
+    for (int r = 0; r < world; r++) {
+        present[r] = r == o->mesh->rank || (connecting ? o->mesh->peers[r].fd >= 0 : has_record(o, r));
     }
-    int count = symm__list_missing(present, o->mesh->world_size, missing, sizeof missing);
+    int count = symm__list_missing(present, world, missing, sizeof missing);
     free(present);
     struct symm__where where = where_of(o->mesh, -1);
-    if (count == 0) {
-        return symm__fail_at(&where, SYMM_ETIMEOUT, "the deadline passed while ranks were joining");
-    }
     return symm__fail_at(&where, SYMM_ETIMEOUT, "%s %s did not join", count == 1 ? "rank" : "ranks",
-                         missing);
+                         count ? missing : "(all came at the last moment)");
 }
 
 static int read_record(struct opening *o, int rank, const struct symm__host_identity *mine) {
@@ -213,7 +217,7 @@ static int read_record(struct opening *o, int rank, const struct symm__host_iden
     struct symm__host_identity identity;
     rank_key(rank, key, sizeof key);
     int rc = symm_store_get(o->store, symm_slice_of(key), left_ms(o), &record);
-    if (rc == SYMM_ETIMEOUT) return fail_missing(o);
+    if (rc == SYMM_ETIMEOUT) return fail_missing(o, 0);
     if (rc < 0) return rc;
     int fields = sscanf(record.data, "%79s", name);
     rc = fields == 1 ? symm__host_identity_parse(record.data + strlen(name), &identity)
@@ -260,8 +264,8 @@ static int pause_for(struct opening *o, int fd, short events, int peer) {
     int ms = (int)symm__deadline_left_ms(o->deadline_ns, fd < 0 ? 2 : SYMM_WAIT_SLICE_MS);
     if (ms == 0) {
         struct symm__where where = where_of(o->mesh, peer);
-        if (peer < 0) return fail_missing(o);
-        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not answer", peer);
+        if (peer < 0) return fail_missing(o, 1);
+        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join", peer);
     }
     poll(&watched, fd < 0 ? 0 : 1, ms);
     return symm__wait_poll();
@@ -441,23 +445,13 @@ int symm__mesh_open(const char *group, int rank, int world_size, symm_store *sto
     }
     struct symm__where where = where_of(o.mesh, -1);
     rc = symm__fail_in(&where);
-    struct symm_error kept = *symm_last_error();
-    symm__mesh_close(o.mesh, rc == SYMM_EEXISTS ? NULL : store);
-    return symm__fail_with(&kept);
+    symm__mesh_close(o.mesh);
+    return rc;
 }
 
-void symm__mesh_close(struct symm__mesh *mesh, symm_store *store) {
-    char key[32];
-    int deleted = 0;
+void symm__mesh_close(struct symm__mesh *mesh) {
     if (!mesh) return;
-    struct symm__mesh_message bye = {SYMM__MESH_BYE, mesh->round, NULL, 0, NULL};
-    symm__mesh_tell(mesh, &bye);
-    rank_key(mesh->rank, key, sizeof key);
-    if (store && mesh->world_size > 1 &&
-        symm_store_delete_key(store, symm_slice_of(key), &deleted) < 0) {
-        symm__log(SYMM_LOG_DEBUG, "symmem", "the record of group %s stays in the store: %s",
-                  mesh->group, symm_last_error()->message);
-    }
+    symm__mesh_leave(mesh);
     for (int r = 0; r < mesh->world_size; r++) {
         if (mesh->peers[r].fd >= 0) close(mesh->peers[r].fd);
         if (mesh->peers[r].pidfd >= 0) close(mesh->peers[r].pidfd);

@@ -33,7 +33,7 @@ struct symm_group_options {
 
 /* Collective: opens the process group and returns when all its ranks are connected. */
 int symm_group_init(const struct symm_group_options *options, symm_group **out);
-/* A live group by name; counted. SYMM_ENOT_FOUND if there never was one, SYMM_EDESTROYED after. */
+/* A live group by name; counted. SYMM_ENOT_FOUND if there is none. */
 int symm_group_resolve(const char *group_name, symm_group **out);
 symm_group *symm_group_retain(symm_group *group);
 void symm_group_release(symm_group *group);

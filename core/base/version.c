@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <symm/version.h>
+
+const char *symm_version(void) { return SYMM_VERSION; }
