@@ -56,8 +56,8 @@ int symm__attendance_wait_joined(struct symm__attendance *attendance, int count,
     return rc;
 }
 
-int symm__attendance_wait_left(struct symm__attendance *attendance, int count,
-                               int64_t deadline_ns, int *now_out) {
+int symm__attendance_wait_left(struct symm__attendance *attendance, int count, int64_t deadline_ns,
+                               int *now_out) {
     pthread_mutex_lock(&attendance->lock);
     int rc = wait_for(attendance, have_left, count, deadline_ns);
     *now_out = attendance->clients;

@@ -23,7 +23,7 @@ void symm__attendance_publish(struct symm__attendance *attendance, int clients, 
  * passed, with the number as it was then in *now_out; negative: the wait hook. */
 int symm__attendance_wait_joined(struct symm__attendance *attendance, int count,
                                  int64_t deadline_ns, int *now_out);
-int symm__attendance_wait_left(struct symm__attendance *attendance, int count,
-                               int64_t deadline_ns, int *now_out);
+int symm__attendance_wait_left(struct symm__attendance *attendance, int count, int64_t deadline_ns,
+                               int *now_out);
 
 #endif

@@ -103,7 +103,8 @@ static void read_arrived(struct symm__channel *channel) {
     struct symm__frame frame;
     char *at = NULL;
     size_t room = symm__frames_room(&channel->frames, &at);
-    ssize_t n = recv(channel->fd, room ? at : channel->buffer, room ? room : READ_SIZE, MSG_DONTWAIT);
+    ssize_t n =
+        recv(channel->fd, room ? at : channel->buffer, room ? room : READ_SIZE, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         fail_ended(channel, 0, n < 0 ? strerror(errno) : "the daemon is gone");
@@ -274,7 +275,8 @@ static void cancel(struct symm__channel *channel, const struct symm__frame_heade
 }
 
 static int fail_silent(const struct symm__channel *channel, int64_t start_ns) {
-    return symm__fail(SYMM_ETIMEOUT, "the store's daemon did not answer within %lld ms (tcp store %s)",
+    return symm__fail(SYMM_ETIMEOUT,
+                      "the store's daemon did not answer within %lld ms (tcp store %s)",
                       (long long)((symm_now_ns() - start_ns) / 1000000), channel->address);
 }
 
@@ -330,7 +332,8 @@ int symm__channel_call(struct symm__channel *channel, enum symm__wire_operation 
                        struct symm_slice head, struct symm_slice tail, int64_t deadline_ns,
                        int can_cancel, struct symm__reply *reply_out) {
     struct symm__call call = {.done = 0};
-    struct symm__frame_header header = {(uint32_t)(head.size + tail.size), (uint16_t)operation, 0, 0};
+    struct symm__frame_header header = {(uint32_t)(head.size + tail.size), (uint16_t)operation, 0,
+                                        0};
     symm__condition_init(&call.woken);
     pthread_mutex_lock(&channel->lock);
     call.id = header.id = ++channel->last_id;

@@ -33,9 +33,9 @@ struct symm__channel {
     struct symm__call *calls; /* that wait for a reply; under lock, as the four below */
     uint64_t last_id;
     int reading, writing;
-    struct symm_error ended; /* code 0 as long as the connection lives */
-    struct symm__buffer unsent;   /* held by `writing` */
-    struct symm__frames frames;   /* held by `reading`, as the buffer */
+    struct symm_error ended;    /* code 0 as long as the connection lives */
+    struct symm__buffer unsent; /* held by `writing` */
+    struct symm__frames frames; /* held by `reading`, as the buffer */
     char *buffer;
 };
 
@@ -46,8 +46,7 @@ struct symm__reply {
 void symm__reply_free(struct symm__reply *reply);
 
 /* Connects, greets and reads the daemon's first frame; goes on trying until the deadline. */
-int symm__channel_open(const char *host, int port, int64_t deadline_ns,
-                       struct symm__channel **out);
+int symm__channel_open(const char *host, int port, int64_t deadline_ns, struct symm__channel **out);
 /* Leaves in order. Nobody is in a call. NULL is ignored. */
 void symm__channel_close(struct symm__channel *channel);
 

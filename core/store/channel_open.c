@@ -134,8 +134,8 @@ static int pause_between(struct attempt *attempt) {
 
 static int fail_unreached(const struct attempt *attempt) {
     return symm__fail(SYMM_ENETWORK, "no store could be reached at %s within %lld ms: %s",
-                      attempt->address,
-                      (long long)((symm_now_ns() - attempt->start_ns) / 1000000), attempt->reason);
+                      attempt->address, (long long)((symm_now_ns() - attempt->start_ns) / 1000000),
+                      attempt->reason);
 }
 
 static int try_until_deadline(struct symm__channel *channel, struct attempt *attempt) {
@@ -152,8 +152,7 @@ static int try_until_deadline(struct symm__channel *channel, struct attempt *att
     return rc < 0 ? rc : SYMM_OK;
 }
 
-static void init_attempt(struct attempt *attempt, const char *host, int port,
-                         int64_t deadline_ns) {
+static void init_attempt(struct attempt *attempt, const char *host, int port, int64_t deadline_ns) {
     memset(attempt, 0, sizeof *attempt);
     attempt->host = host;
     attempt->port = port;

@@ -79,8 +79,8 @@ static int wait_for_one(struct race *race, int64_t deadline_ns, int *fd_out) {
     for (int i = 0; i < race->begun; i++) {
         polled[i] = (struct pollfd){.fd = race->fds[i], .events = POLLOUT};
     }
-    int n = poll(polled, (nfds_t)race->begun,
-                 (int)symm__deadline_left_ms(until, SYMM_WAIT_SLICE_MS));
+    int n =
+        poll(polled, (nfds_t)race->begun, (int)symm__deadline_left_ms(until, SYMM_WAIT_SLICE_MS));
     if (n <= 0) return symm__wait_poll();
     for (int i = 0; i < race->begun; i++) {
         if (race->fds[i] >= 0 && polled[i].revents && arrive(race, i, fd_out)) return 1;

@@ -14,7 +14,8 @@ struct symm__daemon_options {
     int64_t greeting_ms; /* a connection that has not finished its handshake by then is closed */
     int64_t farewell_ms; /* how long the end may take to flush what clients do not read */
 };
-#define SYMM__DAEMON_OPTIONS_INIT {SYMM__KEYSPACE_LIMITS_INIT, 5000, 500}
+#define SYMM__DAEMON_OPTIONS_INIT \
+    { SYMM__KEYSPACE_LIMITS_INIT, 5000, 500 }
 
 struct symm__daemon;
 struct symm__daemon_ops {

@@ -21,7 +21,7 @@
 #include "store/socket.h"
 
 #define READ_SIZE 65536
-#define KEPT_BUFFER 512             /* a reply buffer of at most this size stays with its session */
+#define KEPT_BUFFER 512 /* a reply buffer of at most this size stays with its session */
 #define BACKLOG_MAX ((size_t)1 << 30) /* a client that is owed more is closed */
 
 union stream {
@@ -210,7 +210,8 @@ static void settle(struct connection *connection, int rc, const char *data, size
         if (!connection->rest) rc = SYMM_EOOM;
     }
     if (rc < 0) {
-        symm__log(SYMM_LOG_DEBUG, "store", "a connection is closed: %s", symm_last_error()->message);
+        symm__log(SYMM_LOG_DEBUG, "store", "a connection is closed: %s",
+                  symm_last_error()->message);
         close_connection(connection);
     } else if (connection->session.stage != SYMM__SESSION_GREETING) {
         leave_greeting(connection);

@@ -24,8 +24,8 @@ struct hash_waiter {
     pthread_cond_t woken;
     int done;
     int rc;
-    struct symm_slice key;     /* of a get */
-    struct symm_bytes *value;  /* of a get, else NULL */
+    struct symm_slice key;    /* of a get */
+    struct symm_bytes *value; /* of a get, else NULL */
 };
 
 static struct hash_store *lock_of(symm_store *store) {

@@ -25,7 +25,8 @@ static void append(struct text *text, const char *part) {
 
 static void append_byte(struct text *text, unsigned char byte) {
     char escaped[8];
-    const char *format = byte >= ' ' && byte < 127 && byte != '\'' && byte != '\\' ? "%c" : "\\x%02x";
+    const char *format =
+        byte >= ' ' && byte < 127 && byte != '\'' && byte != '\\' ? "%c" : "\\x%02x";
     snprintf(escaped, sizeof escaped, format, byte);
     append(text, escaped);
 }

@@ -140,8 +140,9 @@ int symm__keyspace_set(struct symm__keyspace *space, struct symm_slice name,
     int rc = check_key(space, name);
     if (rc < 0) return rc;
     if (value.size > space->limits.value) {
-        return symm__fail(SYMM_ELIMIT, "a value of %zu bytes is over the store's value limit of %zu",
-                          value.size, space->limits.value);
+        return symm__fail(SYMM_ELIMIT,
+                          "a value of %zu bytes is over the store's value limit of %zu", value.size,
+                          space->limits.value);
     }
     struct symm__key *key = obtain(space, name);
     if (!key) return symm__fail_oom(sizeof *key + name.size);
@@ -168,7 +169,8 @@ static int parse_counter(const char *text, size_t size, int64_t *out) {
 static int next_sum(const struct symm__key *key, int64_t amount, int64_t *sum_out) {
     int64_t now = 0;
     if (key && key->value && !parse_counter(key->value, key->size, &now)) {
-        return symm__fail(SYMM_ESTORE, "the value is no counter: add needs a decimal 64-bit number");
+        return symm__fail(SYMM_ESTORE,
+                          "the value is no counter: add needs a decimal 64-bit number");
     }
     if (__builtin_add_overflow(now, amount, sum_out)) {
         return symm__fail(SYMM_ESTORE, "the counter would leave 64 bits: %" PRId64 " + %" PRId64,

@@ -22,7 +22,8 @@ struct symm__keyspace_limits {
     size_t keys;   /* keys of one request */
     size_t memory; /* bytes of all keys and values */
 };
-#define SYMM__KEYSPACE_LIMITS_INIT {8192, 64u << 20, 131072, (size_t)1 << 30}
+#define SYMM__KEYSPACE_LIMITS_INIT \
+    { 8192, 64u << 20, 131072, (size_t)1 << 30 }
 
 struct symm__key_link {
     struct symm__key *key;

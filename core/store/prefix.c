@@ -9,8 +9,8 @@
 #include "store/store.h"
 
 struct prefix_store {
-    symm_store store;    /* first; store.base is the store below */
-    size_t prefix_size;  /* the slash included */
+    symm_store store;   /* first; store.base is the store below */
+    size_t prefix_size; /* the slash included */
     char prefix[];
 };
 
@@ -62,8 +62,8 @@ static int prefix_get(symm_store *store, struct symm_slice key, int64_t deadline
     return leave(&j, store->base->ops->get(store->base, j.keys[0], deadline_ns, value_out));
 }
 
-static int prefix_add(symm_store *store, struct symm_slice key, int64_t amount,
-                      int64_t deadline_ns, int64_t *sum_out) {
+static int prefix_add(symm_store *store, struct symm_slice key, int64_t amount, int64_t deadline_ns,
+                      int64_t *sum_out) {
     struct joined j;
     int rc = join(store, &key, 1, &j);
     if (rc < 0) return rc;

@@ -32,7 +32,8 @@ struct symm__resolved {
 /* "@name", an abstract Unix socket. SYMM_EINVALID: too long, or empty. */
 int symm__resolve_unix(const char *host, struct symm__address *out);
 /* Numbers and "@name" at once, names by a thread of its own, because the system's resolver knows no
- * deadline. 1: found. 0: not now, *reason_out says why. Negative: the wait hook, or bad argument. */
+ * deadline. 1: found. 0: not now, *reason_out says why. Negative: the wait hook, or bad argument.
+ */
 int symm__resolve(const char *host, int port, int64_t deadline_ns, struct symm__resolved *out,
                   char *reason_out, size_t reason_size);
 

@@ -127,9 +127,9 @@ static struct symm__request *new_request(struct symm__session *session,
     struct symm__request *request = NULL;
     HASH_FIND(hh, session->requests, &header->id, sizeof header->id, request);
     if (request || HASH_COUNT(session->requests) >= SYMM__SESSION_WAITS) {
-        symm__fail(request ? SYMM_ESTORE : SYMM_ELIMIT, request
-                       ? "a request with this id waits already"
-                       : "too many requests of this connection wait");
+        symm__fail(request ? SYMM_ESTORE : SYMM_ELIMIT,
+                   request ? "a request with this id waits already"
+                           : "too many requests of this connection wait");
         return NULL;
     }
     request = calloc(1, sizeof *request + key.size + 1);

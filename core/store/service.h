@@ -34,8 +34,8 @@ struct symm__session {
     char greeting[SYMM__WIRE_GREETING_SIZE];
     size_t greeting_size;
     struct symm__frames frames;
-    struct symm__buffer out; /* the daemon takes it, and adds its size to `unsent` */
-    size_t unsent;           /* bytes that the daemon took and has not written */
+    struct symm__buffer out;        /* the daemon takes it, and adds its size to `unsent` */
+    size_t unsent;                  /* bytes that the daemon took and has not written */
     struct symm__request *requests; /* that wait, by id */
     int joined, left, is_dirty;
     struct symm__session *prev, *next; /* among the dirty */

@@ -39,12 +39,14 @@ static int fail_listen(int error, const char *host, int port) {
     char text[SYMM__ADDRESS_SIZE];
     symm__address_text(host, port, text, sizeof text);
     if (error == EADDRINUSE && host[0] == '@') {
-        return symm__fail(SYMM_ENETWORK, "the socket %s is in use; another job may run under it", text);
+        return symm__fail(SYMM_ENETWORK, "the socket %s is in use; another job may run under it",
+                          text);
     }
     if (error == EADDRINUSE) {
-        return symm__fail(SYMM_ENETWORK,
-                          "port %d is in use (%s); another job may use it: choose another, or port 0",
-                          port, text);
+        return symm__fail(
+            SYMM_ENETWORK,
+            "port %d is in use (%s); another job may use it: choose another, or port 0", port,
+            text);
     }
     return symm__fail(SYMM_ENETWORK, "cannot listen on %s: %s", text, strerror(error));
 }
@@ -152,7 +154,8 @@ int symm__socket_self(int fd, char *host, size_t size, int *port_out) {
         snprintf(host, size, "127.0.0.1");
     } else if (family == AF_UNIX || getnameinfo(&address.at.any, address.size, host,
                                                 (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0) {
-        return symm__fail(SYMM_EINVALID, "descriptor %d is no internet or abstract Unix socket", fd);
+        return symm__fail(SYMM_EINVALID, "descriptor %d is no internet or abstract Unix socket",
+                          fd);
     }
     return SYMM_OK;
 }
@@ -166,7 +169,8 @@ static int check_adoptable(int fd, int port) {
     int bound = symm__socket_port(fd);
     if (bound == 0) return symm__fail(SYMM_EINVALID, "listen_fd %d is not bound to a port", fd);
     if (bound > 0 && port > 0 && bound != port) {
-        return symm__fail(SYMM_EINVALID, "listen_fd %d is bound to port %d, not %d", fd, bound, port);
+        return symm__fail(SYMM_EINVALID, "listen_fd %d is bound to port %d, not %d", fd, bound,
+                          port);
     }
     size = sizeof accepting;
     getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepting, &size);

@@ -37,7 +37,8 @@ int symm__socket_connect(const char *host, int port, int64_t deadline_ns, int *f
 
 /* A socket of that family with the options that all ours have, or -1 and errno. */
 int symm__socket_open(int family);
-/* Waits one slice for `events` of poll(). 1: there are some; 0: not yet; negative: the wait hook. */
+/* Waits one slice for `events` of poll(). 1: there are some; 0: not yet; negative: the wait hook.
+ */
 int symm__socket_poll(int fd, short events, int64_t deadline_ns);
 /* SYMM_ENETWORK unless the other end of a Unix socket is a process of this user. */
 int symm__socket_check_peer(int fd);

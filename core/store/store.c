@@ -170,8 +170,7 @@ int symm_store_wait(symm_store *store, const struct symm_slice *keys, size_t cou
     return rc == SYMM__STORE_ABSENT ? fail_absent(&call, keys, count) : finish(&call, rc);
 }
 
-int symm_store_check(symm_store *store, const struct symm_slice *keys, size_t count,
-                     int *all_out) {
+int symm_store_check(symm_store *store, const struct symm_slice *keys, size_t count, int *all_out) {
     struct call call;
     int rc = begin(&call, "check", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
@@ -202,7 +201,8 @@ int symm_store_set_timeout(symm_store *store, int64_t timeout_ms) {
     int rc = begin(&call, "set_timeout", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     if (timeout_ms < SYMM_TIMEOUT_NONE || timeout_ms == 0) {
-        rc = symm__fail(SYMM_EINVALID, "a store's timeout must be above 0 ms, or -1 for none, not %lld",
+        rc = symm__fail(SYMM_EINVALID,
+                        "a store's timeout must be above 0 ms, or -1 for none, not %lld",
                         (long long)timeout_ms);
         return finish(&call, rc);
     }

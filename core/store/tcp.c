@@ -194,8 +194,8 @@ static int tcp_linger(symm_store *store, int64_t deadline_ns) {
     int rc = symm__attendance_wait_left(&tcp->daemon->attendance, own, deadline_ns, &clients);
     if (rc <= 0) return rc;
     return symm__fail(SYMM_ETIMEOUT, "%d other client%s had not left within %lld ms (tcp store %s)",
-                      clients - own, clients - own == 1 ? "" : "s", (long long)((symm_now_ns() - start_ns) / 1000000),
-                      tcp->address);
+                      clients - own, clients - own == 1 ? "" : "s",
+                      (long long)((symm_now_ns() - start_ns) / 1000000), tcp->address);
 }
 
 static void tcp_close(symm_store *store) {
@@ -252,9 +252,8 @@ static int start_daemon(const struct symm_tcp_store_options *options, char *host
                         int *port, struct symm__daemon **out) {
     struct symm__daemon_options daemon = SYMM__DAEMON_OPTIONS_INIT;
     int fd = -1;
-    int rc = options->listen_fd >= 0
-                 ? symm__socket_adopt(options->listen_fd, options->port, &fd)
-                 : symm__socket_listen(options->host, options->port, &fd);
+    int rc = options->listen_fd >= 0 ? symm__socket_adopt(options->listen_fd, options->port, &fd)
+                                     : symm__socket_listen(options->host, options->port, &fd);
     if (rc == SYMM_OK) rc = symm__socket_self(fd, host, size, port);
     if (rc == SYMM_OK) return symm__daemon_open_uv(fd, &daemon, out);
     if (fd >= 0) close(fd);
@@ -275,9 +274,9 @@ static int join(struct tcp_store *tcp, const struct symm_tcp_store_options *opti
     rc = symm__attendance_wait_joined(&tcp->daemon->attendance, options->world_size, deadline_ns,
                                       &joined);
     if (rc <= 0) return rc;
-    return symm__fail(SYMM_ETIMEOUT, "only %d/%d clients joined within %lld ms (tcp store %s)", joined,
-                      options->world_size, (long long)((symm_now_ns() - start_ns) / 1000000),
-                      tcp->address);
+    return symm__fail(SYMM_ETIMEOUT, "only %d/%d clients joined within %lld ms (tcp store %s)",
+                      joined, options->world_size,
+                      (long long)((symm_now_ns() - start_ns) / 1000000), tcp->address);
 }
 
 static int open_parts(struct tcp_store *tcp, const struct symm_tcp_store_options *options) {
