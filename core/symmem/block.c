@@ -273,11 +273,21 @@ static int check_options(const struct symm_memory_options *options) {
     return SYMM_OK;
 }
 
+/* What shape and strides reach. */
+static int bytes_of(const int64_t *shape, const int64_t *stride, int ndim, symm_dtype dtype,
+                    int64_t *bytes_out) {
+    const char *op = "empty_strided_p2p";
+    int64_t numel = 0;
+    if (stride) return symm__extent_bytes(op, shape, stride, ndim, dtype, bytes_out);
+    int rc = symm__shape_check(op, shape, ndim, dtype, &numel);
+    if (rc == SYMM_OK) *bytes_out = numel * (int64_t)symm_dtype_size(dtype);
+    return rc;
+}
+
 int symm_memory_empty_strided(const int64_t *shape, const int64_t *stride, int ndim,
                               symm_dtype dtype, const struct symm_memory_options *options,
                               symm_tensor **out) {
     SYMM__GUARD_FORK();
-    const char *op = "empty_strided_p2p";
     static const struct symm_memory_options defaults = SYMM_MEMORY_OPTIONS_INIT;
     const struct symm_memory_options *o = options ? options : &defaults;
     const struct symm__allocator_ops *allocator = NULL;
@@ -285,7 +295,7 @@ int symm_memory_empty_strided(const int64_t *shape, const int64_t *stride, int n
     int64_t bytes = 0;
     int rc = check_options(o);
     if (rc == SYMM_OK) rc = symm__allocator_for(o->device, &allocator);
-    if (rc == SYMM_OK) rc = symm__extent_bytes(op, shape, stride, ndim, dtype, &bytes);
+    if (rc == SYMM_OK) rc = bytes_of(shape, stride, ndim, dtype, &bytes);
     if (rc == SYMM_OK && o->alloc_id >= 0) rc = take_persistent(o->alloc_id, bytes, &block);
     if (rc == SYMM_OK && !block) rc = make_block(allocator, bytes, o->alloc_id, &block);
     if (rc < 0) return rc;
