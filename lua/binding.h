@@ -129,6 +129,7 @@ extern const struct symmL_class symmL_tensor_class;
 extern const struct symmL_class symmL_store_class;
 extern const struct symmL_class symmL_memory_class;
 extern const struct symmL_class symmL_group_class;
+void symmL_open_clock(lua_State *L);
 void symmL_open_tensor(lua_State *L);
 void symmL_open_store(lua_State *L);
 void symmL_open_symmem(lua_State *L);

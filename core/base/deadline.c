@@ -58,3 +58,15 @@ void symm__sleep_ms(int64_t ms) {
     struct timespec pause = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
     nanosleep(&pause, NULL); /* a signal may cut it short; callers look at their deadline again */
 }
+
+int symm_sleep(int64_t ms) {
+    int64_t deadline = 0;
+    if (ms < 0) return symm__fail(SYMM_EINVALID, "cannot sleep %lld ms", (long long)ms);
+    if (ms == 0) return SYMM_OK;
+    int rc = symm__deadline(ms, ms, &deadline);
+    while (rc == SYMM_OK && !symm__deadline_passed(deadline)) {
+        symm__sleep_ms(symm__deadline_left_ms(deadline, SYMM_WAIT_SLICE_MS));
+        rc = symm__wait_poll();
+    }
+    return rc;
+}

@@ -91,3 +91,14 @@ TEST(wait_hook_ends_waits_and_is_restored) {
     symm_set_wait_hook(before, context, NULL, NULL);
     CHECK_OK(symm__wait_poll());
 }
+
+TEST(sleep_lasts_and_can_be_ended) {
+    int code = SYMM_EINTERRUPTED;
+    int64_t before = symm_now_ns();
+    CHECK_OK(symm_sleep(5));
+    CHECK(symm_now_ns() - before >= 5000000);
+    CHECK_OK(symm_sleep(0));
+    CHECK_FAILS(symm_sleep(-1), SYMM_EINVALID, "cannot sleep -1 ms");
+    symm_set_wait_hook(end_wait, &code, NULL, NULL);
+    CHECK_FAILS(symm_sleep(60000), SYMM_EINTERRUPTED, "signal");
+}

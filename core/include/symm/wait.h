@@ -24,6 +24,9 @@ extern "C" {
 /* Monotonic time in nanoseconds since an arbitrary point. Any thread. */
 int64_t symm_now_ns(void);
 
+/* Sleeps `ms` milliseconds (0: not at all). Errors: the wait hook's, SYMM_EINVALID if negative. */
+int symm_sleep(int64_t ms);
+
 /* Called on the waiting thread in each slice of a blocking wait, and at once when a signal
  * interrupts it. Returns 0 to go on waiting, or a negative status code with which the wait is to
  * end (SYMM_EINTERRUPTED for a signal). Must not call a blocking function of this library. */
