@@ -54,6 +54,10 @@ int symm__tensor_over(struct symm__storage *storage, const int64_t *shape, const
 int symm__tensor_over_in(const char *op, struct symm__storage *storage, const int64_t *shape,
                          const int64_t *stride, int ndim, symm_dtype dtype, int64_t offset,
                          symm_tensor **out);
+/* Contiguous, of the tensor's shape and device, uninitialised. */
+int symm__tensor_like(const symm_tensor *tensor, symm_dtype dtype, symm_tensor **out);
+/* A dimension that may count from the end, as 0..ndim - 1. */
+int symm__dim(const char *op, int dim, int ndim, int *out);
 /* The strides of a contiguous tensor. */
 void symm__contiguous_strides(const int64_t *shape, int ndim, int64_t *stride_out);
 /* Checks a shape (dimensions >= 0, at most SYMM_MAX_DIMS, no overflow of 63 bits in bytes) and
