@@ -201,7 +201,7 @@ end
 
 -- A function that a doc names but no header has.
 local function check_known(doc, functions)
-  for name in (read(doc) or ""):gmatch("%f[%w_](symm_[%l%d_]+)%(") do
+  for name in (read(doc) or ""):gmatch("%f[%w_](symm_%l[%l%d_]*)%(") do
     if not functions[name] then complain("%s: there is no function %s", doc, name) end
   end
 end

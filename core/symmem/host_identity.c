@@ -73,10 +73,10 @@ static int quota_from(const char *path, const char *format, long long *quota, lo
 }
 
 int symm__cpu_quota(void) {
-    long long quota = -1, period = -1;
+    long long quota = -1, period = -1, unused = 0;
     if (quota_from("/sys/fs/cgroup/cpu.max", "%lld %lld", &quota, &period) != 2) {
-        quota_from("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "%lld", &quota, NULL);
-        quota_from("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "%lld", &period, NULL);
+        quota_from("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "%lld", &quota, &unused);
+        quota_from("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "%lld", &period, &unused);
     }
     if (quota <= 0 || period <= 0) return 0;
     long long cpus = (quota + period - 1) / period;
