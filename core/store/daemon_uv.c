@@ -216,9 +216,10 @@ static void settle(struct connection *connection, int rc, const char *data, size
     } else if (connection->session.stage != SYMM__SESSION_GREETING) {
         leave_greeting(connection);
     }
-    send_dirty(daemon);
+    /* Before the answer: a client that knows that it is here is counted. */
     symm__attendance_publish(&daemon->daemon.attendance, daemon->service.clients,
                              daemon->service.joined);
+    send_dirty(daemon);
     if (connection->is_closing) return;
     int pause = connection->rest_size || symm__session_is_full(&connection->session);
     if (pause && !connection->session.unsent) { /* all could be sent: there is room again */
