@@ -36,8 +36,7 @@ void symmL_push_error(lua_State *L, const struct symm_error *error) {
     set_number(L, "channel", copy.channel);
     set_number(L, "seq", copy.seq);
     luaL_where(L, 1);
-    set_text(L, "where", lua_tostring(L, -1));
-    lua_pop(L, 1);
+    lua_setfield(L, -2, "where");
     luaL_setmetatable(L, ERROR_METATABLE);
 }
 

@@ -170,6 +170,7 @@ static int open_protected(lua_State *L) {
     runtime->owns_state = !options->state;
     runtime->loop = options->loop;
     runtime->owns_loop = 0;
+    runtime->terminate_after = 0;
     runtime->thread = pthread_self();
     runtime->debug_library_hook = learn_debug_library_hook(L);
     symmL_open_error(L);

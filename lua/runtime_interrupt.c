@@ -14,8 +14,9 @@
 #include "lua/runtime_state.h"
 
 #define KNOCK SIGURG
-/* After a termination Lua code is ended again each so many instructions: room for `<close>`. */
-#define TERMINATE_EVERY 1000000
+/* After a termination Lua code is ended again after so many instructions, which is room for
+ * `<close>`, and then after a tenth of that, and so on: code that catches all errors ends too. */
+#define TERMINATE_AFTER 1000000
 
 /* Runtimes of this thread; read by its handler of KNOCK. */
 static _Thread_local symm_runtime *volatile on_thread;
@@ -65,7 +66,11 @@ static int take_request(symm_runtime *runtime) {
     restore_hook(runtime);
     /* Pairs with the release in request(). */
     int bits = atomic_fetch_and_explicit(&runtime->requests, ~SYMML_INTERRUPT, memory_order_acq_rel);
-    if (bits & SYMML_TERMINATE) set_hook(runtime, LUA_MASKCOUNT, TERMINATE_EVERY);
+    if (bits & SYMML_TERMINATE) {
+        int after = runtime->terminate_after;
+        set_hook(runtime, LUA_MASKCOUNT, after > 0 ? after : TERMINATE_AFTER);
+        runtime->terminate_after = after > 10 ? after / 10 : after > 0 ? 1 : TERMINATE_AFTER / 10;
+    }
     return bits != 0;
 }
 

@@ -44,6 +44,7 @@ struct symm_runtime {
     int owns_loop;
     int depth;    /* runs and calls that are going on */
     int draining; /* tasks are being run */
+    int terminate_after; /* instructions until a terminated script is ended again; 0: first time */
     int64_t closing_deadline_ns;
     struct uv_loop_s *loop; /* NULL: not made yet */
     char *error_text;       /* of the last failed run; NULL: none */

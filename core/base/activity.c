@@ -65,6 +65,19 @@ void symm__activity_set_since(void) {
     atomic_store_explicit(&symm__activity_page->since_ns, symm_now_ns(), memory_order_relaxed);
 }
 
+void symm_activity_fail(int code) {
+    struct symm__activity_page *page = symm__activity_page;
+    int none = 0;
+    if (!page) return;
+    /* Only a claim: the code is read when the time stands there. */
+    if (!atomic_compare_exchange_strong_explicit(&page->failed_code, &none, code,
+                                                 memory_order_relaxed, memory_order_relaxed)) {
+        return;
+    }
+    /* Pairs with the acquire in symm_activity_failure(). */
+    atomic_store_explicit(&page->failed_ns, symm_now_ns(), memory_order_release);
+}
+
 /* ---- the launcher's side ---- */
 
 struct symm_activity {
@@ -106,11 +119,25 @@ fail_memory:
 void symm_activity_close(symm_activity *activity) {
     if (!activity) return;
     munmap(activity->page, sizeof *activity->page);
-    close(activity->fd);
+    symm_activity_drop_fd(activity);
     free(activity);
 }
 
 int symm_activity_fd(const symm_activity *activity) { return activity->fd; }
+
+void symm_activity_drop_fd(symm_activity *activity) {
+    if (activity->fd >= 0) close(activity->fd);
+    activity->fd = -1;
+}
+
+int symm_activity_failure(const symm_activity *activity, int *code_out, int64_t *when_ns_out) {
+    /* Pairs with the release in symm_activity_fail(). */
+    int64_t when = atomic_load_explicit(&activity->page->failed_ns, memory_order_acquire);
+    if (!when) return 0;
+    *code_out = atomic_load_explicit(&activity->page->failed_code, memory_order_relaxed);
+    *when_ns_out = when;
+    return 1;
+}
 
 static const char *op_name(unsigned op) {
     static const char *const names[] = {

@@ -44,7 +44,7 @@ enum symm__activity_op {
 };
 
 #define SYMM__ACTIVITY_MAGIC UINT32_C(0x53594d31)
-#define SYMM__ACTIVITY_GROUPS 30
+#define SYMM__ACTIVITY_GROUPS 31
 #define SYMM__ACTIVITY_GROUP_SIZE 64
 #define SYMM__ACTIVITY_RUNNING (UINT64_C(1) << 63)
 
@@ -57,6 +57,8 @@ struct symm__activity_page {
     _Atomic uint64_t where; /* channel | RUNNING */
     _Atomic uint64_t count; /* operations begun */
     _Atomic int64_t since_ns; /* monotonic; when it began to sleep, 0: it did not */
+    _Atomic int64_t failed_ns; /* when the rank said that it fails; 0: it did not */
+    atomic_int failed_code;
     char groups[SYMM__ACTIVITY_GROUPS][SYMM__ACTIVITY_GROUP_SIZE];
 };
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <symm/version.h>
+
+#include "lua/symmrun/symmrun.h"
+
+static int print_version(void) {
+    printf("symmrun %s (%s)\n", symm_version(), LUA_RELEASE);
+    return 0;
+}
+
+static int act(const struct symmrun_options *options) {
+    switch (options->action) {
+    case ACTION_HELP: symmrun_print_help(); return 0;
+    case ACTION_VERSION: return print_version();
+    case ACTION_INFO: return symmrun_info();
+    case ACTION_RUN: break;
+    }
+    return options->ranks > 0 ? symmrun_launch(options) : symmrun_run(options);
+}
+
+int main(int argc, char **argv) {
+    struct symmrun_options options;
+    symmrun_join_launcher();
+    int code = symmrun_options_read(argc, argv, &options);
+    if (code == 0) code = act(&options);
+    if (fflush(stdout) != 0 && code == 0) {
+        symmrun_say("standard output could not be written");
+        code = EXIT_FAILED;
+    }
+    return code;
+}

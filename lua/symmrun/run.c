@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank: the interpreter, its script and its signals. SIGINT ends the wait or the Lua code that
+ * runs, once; SIGTERM ends all that runs from then on. A second one while the first has not been
+ * heard kills, as without a handler.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <symm/activity.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "lua/runtime_state.h"
+#include "lua/symmrun/symmrun.h"
+
+void symmrun_say(const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fflush(stdout);
+    fprintf(stderr, "symmrun: %s\n", text);
+}
+
+/* ---- signals ---- */
+
+/* The handlers run on the runtime's thread or look at these alone. */
+static symm_runtime *volatile running;
+static volatile sig_atomic_t seen_signal;
+
+int symmrun_signal(void) { return seen_signal; }
+
+void symmrun_forget_signal(void) { seen_signal = 0; }
+
+static void die_by(int number) {
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when the handler returns */
+}
+
+static void on_signal(int number) {
+    symm_runtime *runtime = running;
+    if (number == SIGTERM && symmrun_launcher_is_gone()) {
+        kill(0, SIGKILL); /* this rank's own group: itself and what it started */
+    }
+    if (!runtime) {
+        die_by(number);
+        return;
+    }
+    int unheard = atomic_load_explicit(&runtime->requests, memory_order_relaxed);
+    if (seen_signal && unheard && (number == SIGINT || seen_signal == SIGTERM)) {
+        die_by(number);
+        return;
+    }
+    seen_signal = number;
+    if (number == SIGTERM) {
+        symm_runtime_terminate(runtime);
+    } else {
+        symm_runtime_interrupt(runtime);
+    }
+}
+
+/* Without SA_RESTART: a read or a wait that is going on is to end. */
+static void handle_signals(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- the script ---- */
+
+static int make_arg(lua_State *L) {
+    const struct symmrun_options *options = lua_touserdata(L, 1);
+    int script = options->script < options->argc ? options->script : 0;
+    lua_createtable(L, options->argc - script, script + 1);
+    for (int i = 0; i < options->argc; i++) {
+        lua_pushstring(L, options->argv[i]);
+        lua_rawseti(L, -2, i - script);
+    }
+    lua_setglobal(L, "arg");
+    return 0;
+}
+
+/* Loads a file (NULL: standard input) or code; LUA_OK or what failed, with its message on top. */
+static int load_script(lua_State *L, const char *path, const char *code) {
+    if (code) return luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
+    return luaL_loadfile(L, path);
+}
+
+static void push_arguments(lua_State *L, const struct symmrun_options *options) {
+    for (int i = options->script + 1; i < options->argc; i++) {
+        lua_pushstring(L, options->argv[i]);
+    }
+}
+
+/* Prints what failed; 130 for a script that a SIGINT ended, else 1. */
+static int report(symm_runtime *runtime) {
+    fflush(stdout);
+    fprintf(stderr, "symmrun: %s\n", symm_runtime_error_text(runtime));
+    symm_activity_fail(symm_last_error()->code);
+    int interrupted = symm_last_error()->code == SYMM_EINTERRUPTED && symmrun_signal();
+    return interrupted ? 128 + symmrun_signal() : EXIT_FAILED;
+}
+
+static int run_chunk(symm_runtime *runtime, lua_State *L, const struct symmrun_options *options,
+                     const char *path, const char *code) {
+    int base = lua_gettop(L);
+    int status = load_script(L, path, code);
+    if (status != LUA_OK) {
+        symmL_runtime_failed(runtime, L, status);
+        return report(runtime);
+    }
+    if (!code) push_arguments(L, options);
+    if (symmL_runtime_call_top(runtime, L, lua_gettop(L) - base - 1, 0) < 0) {
+        return report(runtime);
+    }
+    return 0;
+}
+
+static int has_script(const struct symmrun_options *options) {
+    return options->script < options->argc;
+}
+
+static int run_all(symm_runtime *runtime, lua_State *L, const struct symmrun_options *options) {
+    int code = 0, from_person = isatty(STDIN_FILENO);
+    for (int i = 0; i < options->code_count && code == 0; i++) {
+        code = run_chunk(runtime, L, options, NULL, symmrun_options_code(options, i));
+    }
+    if (code == 0 && has_script(options)) {
+        const char *path = options->argv[options->script];
+        code = run_chunk(runtime, L, options, strcmp(path, "-") == 0 ? NULL : path, NULL);
+    }
+    if (options->interactive) return symmrun_repl(runtime, L);
+    if (code == 0 && !has_script(options) && !options->code_count) {
+        return from_person ? symmrun_repl(runtime, L) : run_chunk(runtime, L, options, NULL, NULL);
+    }
+    return code;
+}
+
+/* Lines to a pipe go out whole and at once: somebody reads them while the script runs, and a rank
+ * that is killed has said what it said. */
+static void buffer_lines(void) {
+    struct stat status;
+    if (fstat(STDOUT_FILENO, &status) == 0 && !S_ISREG(status.st_mode)) {
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    }
+}
+
+static int open_runtime(symm_runtime **runtime_out, lua_State **state_out) {
+    struct symm_runtime_options options = SYMM_RUNTIME_OPTIONS_INIT;
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        symmrun_say("no memory for an interpreter");
+        return EXIT_FAILED;
+    }
+    luaL_openlibs(L);
+    options.state = L;
+    if (symm_runtime_open(&options, runtime_out) < 0) {
+        symmrun_say("%s", symm_last_error()->message);
+        lua_close(L);
+        return EXIT_FAILED;
+    }
+    *state_out = L;
+    return 0;
+}
+
+int symmrun_run(const struct symmrun_options *options) {
+    symm_runtime *runtime = NULL;
+    lua_State *L = NULL;
+    buffer_lines();
+    int code = open_runtime(&runtime, &L);
+    if (code) return code;
+    lua_pushcfunction(L, make_arg);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)options);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+        symmrun_say("no memory for the arguments");
+        code = EXIT_FAILED;
+    } else {
+        running = runtime;
+        handle_signals();
+        code = run_all(runtime, L, options);
+        if (symmrun_signal() == SIGTERM) code = 128 + SIGTERM;
+    }
+    running = NULL;
+    symm_runtime_close(runtime);
+    lua_close(L);
+    return code;
+}
