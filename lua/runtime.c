@@ -118,6 +118,7 @@ int symmL_open_module(lua_State *L, symm_runtime *runtime) {
     lua_setfield(L, -2, "version");
     symmL_open_error(L);
     symmL_open_clock(L);
+    symmL_open_tensor(L);
     symmL_open_store(L);
     symmL_open_symmem(L);
     symmL_open_group(L);

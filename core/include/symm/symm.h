@@ -10,6 +10,7 @@
 #ifndef SYMM_SYMM_H
 #define SYMM_SYMM_H
 
+#include <symm/dlpack.h>
 #include <symm/dtype.h>
 #include <symm/error.h>
 #include <symm/group.h>

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Methods that show the same memory in another way. Dimensions and indices count from 0, and from
+ * the end where they are negative; shapes may be written as a list or as the numbers themselves.
+ */
+#include "lua/tensor.h"
+
+#include <limits.h>
+
+/* slice(dim[, start[, stop[, step]]]) */
+static int tensor_slice(lua_State *L) {
+    const char *op = "slice";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 5, op);
+    int dim = symmL_arg_int32(L, 2, op, "dim");
+    int64_t start = symmL_arg_opt_int(L, 3, op, "start", 0);
+    int64_t stop = symmL_arg_opt_int(L, 4, op, "stop", SYMM_SLICE_END);
+    int64_t step = symmL_arg_opt_int(L, 5, op, "step", 1);
+    symmL_check(L, symm_tensor_slice(tensor, dim, start, stop, step, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+static int tensor_select(lua_State *L) {
+    const char *op = "select";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 3, op);
+    int dim = symmL_arg_int32(L, 2, op, "dim");
+    int64_t index = symmL_arg_int(L, 3, op, "index");
+    symmL_check(L, symm_tensor_select(tensor, dim, index, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+static int tensor_narrow(lua_State *L) {
+    const char *op = "narrow";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 4, op);
+    int dim = symmL_arg_int32(L, 2, op, "dim");
+    int64_t start = symmL_arg_int(L, 3, op, "start"), length = symmL_arg_int(L, 4, op, "length");
+    symmL_check(L, symm_tensor_narrow(tensor, dim, start, length, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+/* ---- shapes ---- */
+
+static int with_shape(lua_State *L, const char *op,
+                      int (*make)(symm_tensor *tensor, const int64_t *shape, int ndim,
+                                  symm_tensor **out)) {
+    int64_t shape[SYMM_MAX_DIMS];
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    int ndim = symmL_arg_dims(L, 2, op, "shape", shape);
+    symmL_check(L, make(tensor, shape, ndim, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+static int tensor_view(lua_State *L) { return with_shape(L, "view", symm_tensor_view); }
+static int tensor_reshape(lua_State *L) { return with_shape(L, "reshape", symm_tensor_reshape); }
+static int tensor_expand(lua_State *L) { return with_shape(L, "expand", symm_tensor_expand); }
+
+static int tensor_unsqueeze(lua_State *L) {
+    const char *op = "unsqueeze";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 2, op);
+    symmL_check(L, symm_tensor_unsqueeze(tensor, symmL_arg_int32(L, 2, op, "dim"), &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+static int tensor_squeeze(lua_State *L) {
+    const char *op = "squeeze";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 2, op);
+    int dim = lua_isnoneornil(L, 2) ? SYMM_ALL_DIMS : symmL_arg_int32(L, 2, op, "dim");
+    symmL_check(L, symm_tensor_squeeze(tensor, dim, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+/* flatten([first[, last]]) */
+static int tensor_flatten(lua_State *L) {
+    const char *op = "flatten";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 3, op);
+    int first = lua_isnoneornil(L, 2) ? 0 : symmL_arg_int32(L, 2, op, "start_dim");
+    int last = lua_isnoneornil(L, 3) ? -1 : symmL_arg_int32(L, 3, op, "end_dim");
+    symmL_check(L, symm_tensor_flatten(tensor, first, last, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+/* ---- orders ---- */
+
+static int tensor_transpose(lua_State *L) {
+    const char *op = "transpose";
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 3, op);
+    int dim0 = symmL_arg_int32(L, 2, op, "dim0"), dim1 = symmL_arg_int32(L, 3, op, "dim1");
+    symmL_check(L, symm_tensor_transpose(tensor, dim0, dim1, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+static void narrow_dims(lua_State *L, const char *op, const char *name, const int64_t *dims,
+                        int count, int *out) {
+    for (int i = 0; i < count; i++) {
+        if (dims[i] < INT_MIN || dims[i] > INT_MAX) {
+            symmL_fail(L, SYMM_EINVALID, op, "%s is out of range: %lld", name, (long long)dims[i]);
+        }
+        out[i] = (int)dims[i];
+    }
+}
+
+static int tensor_permute(lua_State *L) {
+    const char *op = "permute";
+    int64_t given[SYMM_MAX_DIMS];
+    int dims[SYMM_MAX_DIMS];
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    int count = symmL_arg_dims(L, 2, op, "dims", given);
+    narrow_dims(L, op, "dims", given, count, dims);
+    symmL_check(L, symm_tensor_permute(tensor, dims, count, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+/* An integer or a list of them. */
+static int one_or_more(lua_State *L, int index, const char *op, const char *name, int *out) {
+    int64_t dims[SYMM_MAX_DIMS];
+    int count = 1;
+    if (lua_istable(L, index)) {
+        count = symmL_arg_shape(L, index, op, name, dims);
+    } else {
+        dims[0] = symmL_arg_int(L, index, op, name);
+    }
+    narrow_dims(L, op, name, dims, count, out);
+    return count;
+}
+
+/* movedim(source, destination): integers, or lists of the same length. */
+static int tensor_movedim(lua_State *L) {
+    const char *op = "movedim";
+    int sources[SYMM_MAX_DIMS], destinations[SYMM_MAX_DIMS];
+    symm_tensor *view = NULL, *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 3, op);
+    int count = one_or_more(L, 2, op, "source", sources);
+    int places = one_or_more(L, 3, op, "destination", destinations);
+    if (count != places) {
+        symmL_fail(L, SYMM_EINVALID, op, "source has %d dimensions and destination %d", count,
+                   places);
+    }
+    symmL_check(L, symm_tensor_movedim(tensor, sources, destinations, count, &view));
+    symmL_push_view(L, view);
+    return 1;
+}
+
+/* ---- chunks ---- */
+
+/* chunk(chunks[, dim]): a list of views. Each is made by itself, so that an error in between leaves
+ * nothing behind. */
+static int tensor_chunk(lua_State *L) {
+    const char *op = "chunk";
+    symm_tensor *tensor = symmL_check_tensor(L, 1, op);
+    symmL_arg_count(L, 3, op);
+    int chunks = symmL_arg_int32(L, 2, op, "chunks"), ndim = symm_tensor_ndim(tensor);
+    int dim = lua_isnoneornil(L, 3) ? 0 : symmL_arg_int32(L, 3, op, "dim");
+    if (chunks < 1) symmL_fail(L, SYMM_EINVALID, op, "chunks must be at least 1, not %d", chunks);
+    if (dim < -ndim || dim >= ndim) {
+        symmL_fail(L, SYMM_EINVALID, op, "there is no dimension %d; the tensor has %d", dim, ndim);
+    }
+    int64_t size = symm_tensor_shape(tensor)[dim < 0 ? dim + ndim : dim];
+    int64_t piece = size / chunks + (size % chunks != 0), start = 0;
+    lua_newtable(L);
+    for (int i = 1; i == 1 || start < size; i++, start += piece) {
+        symm_tensor *view = NULL;
+        int64_t length = size - start < piece ? size - start : piece;
+        symmL_check(L, symm_tensor_narrow(tensor, dim, start, length, &view));
+        symmL_push_view(L, view);
+        lua_rawseti(L, -2, i);
+    }
+    return 1;
+}
+
+const luaL_Reg symmL_tensor_view_methods[] = {
+    {"slice", tensor_slice},         {"select", tensor_select},
+    {"narrow", tensor_narrow},       {"view", tensor_view},
+    {"reshape", tensor_reshape},     {"expand", tensor_expand},
+    {"unsqueeze", tensor_unsqueeze}, {"squeeze", tensor_squeeze},
+    {"flatten", tensor_flatten},     {"transpose", tensor_transpose},
+    {"permute", tensor_permute},     {"movedim", tensor_movedim},
+    {"chunk", tensor_chunk},         {NULL, NULL}};
