@@ -44,8 +44,10 @@ static const char *size_text(int64_t bytes, char *text, size_t size) {
         snprintf(text, size, "unknown");
     } else if (bytes >= INT64_C(1) << 30) {
         snprintf(text, size, "%.1f GiB", (double)bytes / 1073741824.0);
-    } else {
+    } else if (bytes >= INT64_C(1) << 20) {
         snprintf(text, size, "%.1f MiB", (double)bytes / 1048576.0);
+    } else {
+        snprintf(text, size, "%.0f KiB", (double)bytes / 1024.0);
     }
     return text;
 }
@@ -143,22 +145,27 @@ static void show_memory(void) {
     row("SYMM_SHM_LIMIT", "%s", own ? own : "not set");
 }
 
-static void show_rlimit(const char *name, int what) {
+static void show_descriptors(void) {
     struct rlimit limit;
-    if (getrlimit((__rlimit_resource_t)what, &limit) < 0) return;
-    if (limit.rlim_max == RLIM_INFINITY) {
-        row(name, "no limit");
-    } else {
-        row(name, "%llu, may be raised to %llu", (unsigned long long)limit.rlim_cur,
-            (unsigned long long)limit.rlim_max);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+    row("descriptors", "%llu, may be raised to %llu", (unsigned long long)limit.rlim_cur,
+        (unsigned long long)limit.rlim_max);
+}
+
+static void show_locked_memory(void) {
+    struct rlimit limit;
+    char text[32];
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0) return;
+    int has_limit = limit.rlim_cur != RLIM_INFINITY;
+    row("locked memory", "%s",
+        size_text(has_limit ? (int64_t)limit.rlim_cur : LIMIT_NONE, text, sizeof text));
 }
 
 static void show_limits(void) {
     int64_t tasks = limit_tasks_left();
     printf("limits\n");
-    show_rlimit("descriptors", RLIMIT_NOFILE);
-    show_rlimit("locked memory", RLIMIT_MEMLOCK);
+    show_descriptors();
+    show_locked_memory();
     if (tasks == LIMIT_NONE) {
         row("processes and threads", "no limit");
     } else {
@@ -316,8 +323,7 @@ static void show_place(void) {
 }
 
 int symmrun_info(void) {
-    printf("symmrun %s, %s, libuv %s, hwloc %x\n", symm_version(), LUA_RELEASE, uv_version_string(),
-           hwloc_get_api_version());
+    printf("symmrun %s, %s, libuv %s\n", symm_version(), LUA_RELEASE, uv_version_string());
     show_machine();
     show_topology();
     show_memory();

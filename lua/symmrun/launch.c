@@ -16,7 +16,9 @@
 
 #include "lua/symmrun/job.h"
 
-/* From asking to killing; and for what escaped from a rank's session with its pipes. */
+/* After a rank has failed, the others find out by themselves, and say so, before they are asked to
+ * end; from asking to killing; and for what escaped from a rank's session with its pipes. */
+#define NOTICE_MS 1000
 #define GRACE_MS 5000
 #define LINGER_MS 500
 
@@ -36,6 +38,14 @@ void job_stop(struct job *job, int signal_number) {
     job->stopping = 1;
     signal_ranks(job, signal_number);
     uv_timer_start(&job->grace, kill_ranks, GRACE_MS, 0);
+}
+
+static void stop_after_failure(uv_timer_t *timer) { job_stop(timer->data, SIGTERM); }
+
+static void fail(struct job *job, struct rank *rank) {
+    job_note_failure(job, rank);
+    if (job->stopping || uv_is_active((uv_handle_t *)&job->grace)) return;
+    uv_timer_start(&job->grace, stop_after_failure, NOTICE_MS, 0);
 }
 
 static void on_job_signal(uv_signal_t *handle, int number) {
@@ -90,10 +100,7 @@ static void on_rank_exit(uv_process_t *process, int64_t status, int signal_numbe
     kill(-rank->pid, SIGKILL); /* what it has left running in its session */
     uv_close((uv_handle_t *)process, NULL);
     job->running--;
-    if (status != 0 || signal_number != 0) {
-        job_note_failure(job, rank);
-        job_stop(job, SIGTERM);
-    }
+    if (status != 0 || signal_number != 0) fail(job, rank);
     if (!job->running) all_have_ended(job);
 }
 

@@ -102,11 +102,18 @@ static void push_arguments(lua_State *L, const struct symmrun_options *options) 
     }
 }
 
+/* "Rank 1 has left" is as little a beginning of a failure as "rank 1 has died". */
+static void tell_launcher(void) {
+    const struct symm_error *error = symm_last_error();
+    int peer_left = error->code == SYMM_ECLOSED && error->peer >= 0;
+    symm_activity_fail(peer_left ? SYMM_EPEER_DIED : error->code);
+}
+
 /* Prints what failed; 130 for a script that a SIGINT ended, else 1. */
 static int report(symm_runtime *runtime) {
     fflush(stdout);
     fprintf(stderr, "symmrun: %s\n", symm_runtime_error_text(runtime));
-    symm_activity_fail(symm_last_error()->code);
+    tell_launcher();
     int interrupted = symm_last_error()->code == SYMM_EINTERRUPTED && symmrun_signal();
     return interrupted ? 128 + symmrun_signal() : EXIT_FAILED;
 }
