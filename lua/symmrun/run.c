@@ -76,10 +76,53 @@ static void handle_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* ---- an orderly end ---- */
+
+/* A script that has succeeded leaves its groups as if it had destroyed them: where this rank has the
+ * store, it stays until the others are done. Gives the exit code. */
+static int leave_groups(symm_runtime *runtime) {
+    symm_wait_hook hook = NULL;
+    void *context = NULL;
+    symm_set_wait_hook(symmL_runtime_poll, runtime, &hook, &context);
+    int rc = symm_group_destroy_all(SYMM_TIMEOUT_DEFAULT);
+    symm_set_wait_hook(hook, context, NULL, NULL);
+    if (rc == 0) return 0;
+    symmrun_say("%s", symm_last_error()->message);
+    return rc == SYMM_EINTERRUPTED && symmrun_signal() ? 128 + symmrun_signal() : EXIT_FAILED;
+}
+
+/* os.exit as Lua has it (upvalue 1), after that. */
+static int exit_orderly(lua_State *L) {
+    symm_runtime *runtime = running;
+    int succeeds = lua_isboolean(L, 1) ? lua_toboolean(L, 1) : luaL_optinteger(L, 1, 0) == 0;
+    int code = runtime && succeeds ? leave_groups(runtime) : 0;
+    if (code != 0) {
+        lua_settop(L, 2);
+        lua_pushinteger(L, code);
+        lua_replace(L, 1);
+    }
+    if (lua_toboolean(L, 2)) running = NULL; /* the state is going to be closed, and the runtime with it */
+    int count = lua_gettop(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, count, 0);
+    return 0;
+}
+
+static void wrap_exit(lua_State *L) {
+    lua_getglobal(L, "os");
+    lua_getfield(L, -1, "exit");
+    lua_pushcclosure(L, exit_orderly, 1);
+    lua_setfield(L, -2, "exit");
+    lua_pop(L, 1);
+}
+
 /* ---- the script ---- */
 
-static int make_arg(lua_State *L) {
+/* What a script finds before it runs. Argument: the options. */
+static int prepare(lua_State *L) {
     const struct symmrun_options *options = lua_touserdata(L, 1);
+    wrap_exit(L);
     int script = options->script < options->argc ? options->script : 0;
     lua_createtable(L, options->argc - script, script + 1);
     for (int i = 0; i < options->argc; i++) {
@@ -186,7 +229,7 @@ int symmrun_run(const struct symmrun_options *options) {
     buffer_lines();
     int code = open_runtime(&runtime, &L);
     if (code) return code;
-    lua_pushcfunction(L, make_arg);
+    lua_pushcfunction(L, prepare);
     lua_pushlightuserdata(L, (void *)(uintptr_t)options);
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
         symmrun_say("no memory for the arguments");
@@ -195,6 +238,7 @@ int symmrun_run(const struct symmrun_options *options) {
         running = runtime;
         handle_signals();
         code = run_all(runtime, L, options);
+        if (code == 0) code = leave_groups(runtime);
         if (symmrun_signal() == SIGTERM) code = 128 + SIGTERM;
     }
     running = NULL;

@@ -50,6 +50,9 @@ int symm_group_barrier(symm_group *group, int64_t timeout_ms);
  * until the others have left (at most `timeout_ms`). Later calls on the group are SYMM_EDESTROYED.
  */
 int symm_group_destroy(symm_group *group, int64_t timeout_ms);
+/* Ends every group of this process that still lives, the youngest first; the first error is given
+ * after all have been tried. For whoever ends a process without knowing what ran in it. */
+int symm_group_destroy_all(int64_t timeout_ms);
 
 #ifdef __cplusplus
 }
