@@ -12,7 +12,7 @@
 #include "tensor/cpu/map.h"
 
 #define LANES SYMM__LANES
-#define WIDTH 32 /* positions of a block of columns */
+#define WIDTH 128 /* positions of a block of columns */
 
 /* ---- rows ---- */
 
