@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -139,11 +140,12 @@ static int check_place(int rank, int world_size) {
                       world_size - 1, world_size, rank);
 }
 
-/* The descriptor that a launcher left for the master at that port, or -1. */
-static int inherited_listen_fd(int port) {
+int symm__rendezvous_take_listen_fd(int port) {
+    static atomic_flag taken = ATOMIC_FLAG_INIT; /* relaxed: whoever sets it owns the descriptor */
     const char *text = getenv("SYMM_MASTER_LISTEN_FD");
     int fd = text ? parse_number(text, INT_MAX - 1) : -1;
-    return fd >= 0 && port > 0 && symm__socket_port(fd) == port ? fd : -1;
+    if (fd < 0 || port <= 0 || symm__socket_port(fd) != port) return -1;
+    return atomic_flag_test_and_set_explicit(&taken, memory_order_relaxed) ? -1 : fd;
 }
 
 int symm__rendezvous_open_tcp(const char *host, int port, int rank, int world_size,
@@ -155,7 +157,7 @@ int symm__rendezvous_open_tcp(const char *host, int port, int rank, int world_si
     options.port = host[0] == '@' ? 0 : port;
     options.world_size = world_size;
     options.is_master = rank == 0;
-    options.listen_fd = rank == 0 ? inherited_listen_fd(port) : -1;
+    options.listen_fd = rank == 0 ? symm__rendezvous_take_listen_fd(port) : -1;
     options.timeout_ms = timeout_ms;
     return symm_store_open_tcp(&options, out);
 }

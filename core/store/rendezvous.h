@@ -27,8 +27,11 @@ struct symm__rendezvous_scheme {
 /* Lives as long as the process. SYMM_EEXISTS if the scheme is known. */
 int symm__rendezvous_register(const char *scheme, const struct symm__rendezvous_scheme *handler);
 
-/* The tcp store of a place: rank 0 is the master. It takes over the descriptor that a launcher left
- * in SYMM_MASTER_LISTEN_FD, if that is a socket bound to `port`, so that ports cannot race. */
+/* The descriptor that a launcher left for the master in SYMM_MASTER_LISTEN_FD, so that ports cannot
+ * race: once, and only if it is a socket bound to `port` (a child of a rank inherits the variable,
+ * but maybe not the socket). Else -1. */
+int symm__rendezvous_take_listen_fd(int port);
+/* The tcp store of a place: rank 0 is the master, on the launcher's socket if there is one. */
 int symm__rendezvous_open_tcp(const char *host, int port, int rank, int world_size,
                               int64_t timeout_ms, symm_store **out);
 

@@ -33,7 +33,8 @@ local function fails(code, part, f, ...)
   local ok, err = pcall(f, ...)
   assert.is_false(ok)
   assert.are.equal(code, err.code)
-  assert.is_truthy(err.message:find(part, 1, true), ("%q does not have %q"):format(err.message, part))
+  local found = err.message:find(part, 1, true)
+  assert.is_truthy(found, ("%q does not have %q"):format(err.message, part))
   return err
 end
 

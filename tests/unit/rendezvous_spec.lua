@@ -9,10 +9,13 @@ local function fails(code, part, f, ...)
   local ok, err = pcall(f, ...)
   assert.is_false(ok)
   assert.are.equal(code, err.code)
-  assert.is_truthy(err.message:find(part, 1, true), ("%q does not have %q"):format(err.message, part))
+  local found = err.message:find(part, 1, true)
+  assert.is_truthy(found, ("%q does not have %q"):format(err.message, part))
 end
 
-local function refuses(part, url, options) fails("INVALID", part, symm.rendezvous_url, url, options) end
+local function refuses(part, url, options)
+  fails("INVALID", part, symm.rendezvous_url, url, options)
+end
 
 -- A port that was free a moment ago.
 local function free_port()
@@ -66,7 +69,8 @@ describe("tcp://", function()
   end)
 
   it("checks the place", function()
-    refuses("rank must be from 0 to 1 (world_size 2), not 2", "tcp://127.0.0.1:1?rank=2&world_size=2")
+    refuses("rank must be from 0 to 1 (world_size 2), not 2",
+      "tcp://127.0.0.1:1?rank=2&world_size=2")
     refuses("world_size must be above 0, not 0", "tcp://127.0.0.1:1?rank=0&world_size=0")
     refuses("rank must be from 0 on", "tcp://127.0.0.1:1", { rank = -2, world_size = 1 })
     refuses("world_size must be from 0 on", "tcp://127.0.0.1:1", { rank = 0, world_size = -2 })
@@ -74,7 +78,7 @@ describe("tcp://", function()
     refuses("world_size is given twice", "tcp://127.0.0.1:1?world_size=1&world_size=1")
   end)
 
-  it("has a path to nowhere", function() refuses("path", "tcp://127.0.0.1:1/x?rank=0&world_size=1") end)
+  it("knows no path", function() refuses("path", "tcp://127.0.0.1:1/x?rank=0&world_size=1") end)
 
   it("reads ports and addresses strictly", function()
     for _, port in ipairs{ "65536", "-1", "x", "1x", "", "123456789", "0x10" } do
@@ -107,7 +111,7 @@ describe("a URL", function()
     refuses("has no scheme", "127.0.0.1:29500")
     refuses("has no scheme", "://127.0.0.1")
     refuses("has no scheme", "")
-    fails("NOT_FOUND", "'carrier-pigeon' (known: env, tcp)", symm.rendezvous_url, "carrier-pigeon://x")
+    fails("NOT_FOUND", "'pigeon' (known: env, tcp)", symm.rendezvous_url, "pigeon://x")
     fails("INVALID", "url must be a string", symm.rendezvous_url, 5)
     fails("INVALID", "unknown argument 'size'", symm.rendezvous_url, "env://", { size = 1 })
   end)

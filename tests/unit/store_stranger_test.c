@@ -316,7 +316,7 @@ static void welcome(int fd) {
 
 static struct symm__frame_header read_header(int fd) {
     char head[SYMM__WIRE_HEADER_SIZE];
-    struct symm__frame_header header;
+    struct symm__frame_header header = {0, 0, 0, 0};
     read_exactly(fd, head, sizeof head);
     struct symm__cursor cursor = {head, sizeof head, 0};
     header.length = symm__cursor_u32(&cursor);
