@@ -40,7 +40,9 @@ static int push_property(lua_State *L, symm_group *group, const char *key) {
     } else if (strcmp(key, "timeout_ms") == 0) {
         lua_pushinteger(L, symm_group_timeout(group));
     } else if (strcmp(key, "store") == 0) {
-        symmL_push_object(L, &symmL_store_class, symm_store_retain(symm_group_store(group)));
+        symm_store *store = NULL;
+        symmL_check(L, symm_group_store(group, &store));
+        symmL_push_object(L, &symmL_store_class, store);
     } else {
         return 0;
     }

@@ -27,7 +27,9 @@ struct symm_group {
     int world_size;
     int64_t timeout_ms;
     int activity_group;
-    symm_store *base;    /* as given or opened; lingers at the end */
+    int owns_store;      /* opened from the environment: lingers at the end */
+    pthread_mutex_t lock; /* of store */
+    symm_store *store;   /* NULL once the group has ended */
     symm_tensor *tensor; /* the group's own block, and its handle */
     symm_memory *memory;
     atomic_int ended; /* 0, 1 ending, 2 ended; acq_rel: only who takes it from 0 to 1 ends it */
@@ -88,14 +90,15 @@ static int find_place(symm_group *group, const struct symm_group_options *o, int
     if (o->store) {
         group->rank = o->rank;
         group->world_size = o->world_size;
-        group->base = symm_store_retain(o->store);
+        group->store = symm_store_retain(o->store);
         return SYMM_OK;
     }
     int rc = symm_launch_detect(NULL, NULL, &launch);
     if (rc < 0) return rc;
     group->rank = launch.rank;
     group->world_size = launch.world_size;
-    return symm_launch_open_store(&launch, left_ms(deadline_ns), &group->base);
+    group->owns_store = 1;
+    return symm_launch_open_store(&launch, left_ms(deadline_ns), &group->store);
 }
 
 static int meet(symm_group *group, int64_t deadline_ns) {
@@ -127,7 +130,8 @@ static void leave_list(symm_group *group) {
 static void free_group(symm_group *group) {
     symm_memory_release(group->memory);
     if (group->tensor) symm_tensor_release(group->tensor);
-    if (group->base) symm_store_release(group->base);
+    if (group->store) symm_store_release(group->store);
+    pthread_mutex_destroy(&group->lock);
     free(group);
 }
 
@@ -135,7 +139,7 @@ static void free_group(symm_group *group) {
 static int open_group(symm_group *group, const struct symm_group_options *o, int64_t deadline_ns) {
     int rc = find_place(group, o, deadline_ns);
     if (rc < 0) return rc;
-    rc = symm_memory_set_group_info(group->name, group->rank, group->world_size, group->base,
+    rc = symm_memory_set_group_info(group->name, group->rank, group->world_size, group->store,
                                     group->timeout_ms);
     if (rc < 0) return rc;
     rc = meet(group, deadline_ns);
@@ -161,6 +165,7 @@ int symm_group_init(const struct symm_group_options *options, symm_group **out) 
     if (!group) return symm__fail_oom(sizeof *group);
     atomic_init(&group->references, 1);
     atomic_init(&group->ended, 0);
+    pthread_mutex_init(&group->lock, NULL);
     snprintf(group->name, sizeof group->name, "%s",
              o->group_name ? o->group_name : SYMM_GROUP_DEFAULT_NAME);
     group->timeout_ms = o->timeout_ms ? o->timeout_ms : SYMM_GROUP_DEFAULT_TIMEOUT_MS;
@@ -198,13 +203,25 @@ symm_group *symm_group_retain(symm_group *group) {
 int symm_group_rank(const symm_group *group) { return group->rank; }
 int symm_group_world_size(const symm_group *group) { return group->world_size; }
 const char *symm_group_name(const symm_group *group) { return group->name; }
-symm_store *symm_group_store(const symm_group *group) { return group->base; }
 int64_t symm_group_timeout(const symm_group *group) { return group->timeout_ms; }
 
+static int fail_destroyed(const symm_group *group, const char *op) {
+    struct symm__where where = where_of(group, op);
+    return symm__fail_at(&where, SYMM_EDESTROYED, "the group was destroyed");
+}
+
+int symm_group_store(symm_group *group, symm_store **out) {
+    pthread_mutex_lock(&group->lock);
+    symm_store *store = group->store ? symm_store_retain(group->store) : NULL;
+    pthread_mutex_unlock(&group->lock);
+    if (!store) return fail_destroyed(group, "store");
+    *out = store;
+    return SYMM_OK;
+}
+
 int symm_group_barrier(symm_group *group, int64_t timeout_ms) {
-    struct symm__where where = where_of(group, "barrier");
     if (atomic_load_explicit(&group->ended, memory_order_acquire)) {
-        return symm__fail_at(&where, SYMM_EDESTROYED, "the group was destroyed");
+        return fail_destroyed(group, "barrier");
     }
     return symm_memory_barrier(group->memory, 0, timeout_ms);
 }
@@ -232,13 +249,16 @@ int symm_group_destroy(symm_group *group, int64_t timeout_ms) {
     int64_t deadline = 0;
     int rc = symm__deadline(timeout_ms, group->timeout_ms, &deadline);
     if (rc < 0) return symm__fail_in(&where);
-    if (!begin_end(group)) {
-        return symm__fail_at(&where, SYMM_EDESTROYED, "the group was destroyed already");
-    }
+    if (!begin_end(group)) return fail_destroyed(group, where.op);
     struct symm__activity_mark mark = symm__activity_begin(SYMM__ACT_destroy_process_group,
                                                            group->activity_group, -1, -1);
     leave(group);
-    rc = symm_store_linger(group->base, timeout_ms ? timeout_ms : group->timeout_ms);
+    pthread_mutex_lock(&group->lock);
+    symm_store *store = group->store;
+    group->store = NULL;
+    pthread_mutex_unlock(&group->lock);
+    if (group->owns_store) rc = symm_store_linger(store, left_ms(deadline));
+    symm_store_release(store);
     symm__activity_end(mark);
     return rc < 0 ? symm__fail_in(&where) : rc;
 }

@@ -121,6 +121,8 @@ void symm__mesh_leave(struct symm__mesh *mesh) {
     for (int p = 0; p < mesh->world_size; p++) {
         if (mesh->peers[p].fd >= 0) shutdown(mesh->peers[p].fd, SHUT_WR);
     }
+    if (mesh->listen_fd >= 0) close(mesh->listen_fd); /* nobody listens once the mesh is open */
+    mesh->listen_fd = -1;
 }
 
 /* ---- liveness ---- */

@@ -6,7 +6,7 @@
  *
  * NOTE mesh: how it comes to be. All names are keys of the group's own (prefixed) store.
  *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read it
- *   rank/<r>      identity of rank r's host and the name of its socket; stays in the store
+ *   rank/<r>      the name of rank r's socket, its world_size and host; stays in the store
  * Rank r listens on the abstract socket "symm-<token>-<r>"; a taken name says that another process
  * has the same rank. It connects to every lower rank and accepts every higher one, with the peer's
  * user id checked on both sides. Rank 0 then removes token and turn, and a last exchange (READY)
@@ -54,7 +54,8 @@ struct symm__mesh {
  * SYMM_EUNSUPPORTED for ranks of another host, SYMM_EMISMATCH, SYMM_EPEER_DIED, and the store's. */
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
                     int64_t deadline_ns, struct symm__mesh **out);
-/* Says goodbye: peers see that this rank has left. The sockets stay valid for other threads. */
+/* Says goodbye: peers see that this rank has left, and its claim on the rank ends. The peers' sockets
+ * stay valid for other threads. */
 void symm__mesh_leave(struct symm__mesh *mesh);
 /* Leaves and closes. NULL is ignored. */
 void symm__mesh_close(struct symm__mesh *mesh);

@@ -137,10 +137,22 @@ static int fail_taken(const struct opening *o) {
     return fail(o, -1, SYMM_EEXISTS, text);
 }
 
-/* A record of this rank may be there: of a living process, which is a mistake, or of a dead one. */
+/* A record is "socket-name world_size host-identity". */
+static int parse_record(const char *text, char name[80], int *world_size,
+                        struct symm__host_identity *identity) {
+    int end = 0;
+    if (sscanf(text, "%79s %d %n", name, world_size, &end) < 2) {
+        return symm__fail(SYMM_EMISMATCH, "'%.100s' is not a rank's record", text);
+    }
+    return symm__host_identity_parse(text + end, identity);
+}
+
+/* A record of this rank may be there: of a living process, which is a mistake, of a dead one, or of an
+ * earlier try of this one. Looked at once this rank's own socket is bound: a rival that publishes its
+ * record later has the same token, and meets the bound name. */
 static int check_claim(struct opening *o) {
-    char key[32], name[80] = "";
-    int there = 0;
+    char key[32], name[80] = "", own[80];
+    int there = 0, world_size = 0;
     struct symm_bytes record;
     struct symm__host_identity identity, mine;
     rank_key(o->mesh->rank, key, sizeof key);
@@ -150,10 +162,11 @@ static int check_claim(struct opening *o) {
     rc = symm_store_get(o->store, slice, left_ms(o), &record);
     if (rc < 0) return rc;
     symm__host_identity_read(&mine);
-    int known = sscanf(record.data, "%79s", name) == 1 &&
-                symm__host_identity_parse(record.data + strlen(name), &identity) == SYMM_OK;
+    int known = parse_record(record.data, name, &world_size, &identity) == SYMM_OK;
     symm_bytes_free(&record);
-    if (known && symm__host_identity_same(&mine, &identity) && name_is_held(name)) {
+    socket_name(o, o->mesh->rank, own, sizeof own);
+    if (known && strcmp(name, own) != 0 && symm__host_identity_same(&mine, &identity) &&
+        name_is_held(name)) {
         return fail_taken(o);
     }
     return SYMM_OK;
@@ -180,7 +193,7 @@ static int publish_record(struct opening *o) {
     symm__host_identity_read(&identity);
     symm__host_identity_print(&identity, identity_text, sizeof identity_text);
     socket_name(o, o->mesh->rank, name, sizeof name);
-    snprintf(record, sizeof record, "%s %s", name, identity_text);
+    snprintf(record, sizeof record, "%s %d %s", name, o->mesh->world_size, identity_text);
     rank_key(o->mesh->rank, key, sizeof key);
     return symm_store_set(o->store, symm_slice_of(key), symm_slice_of(record));
 }
@@ -211,24 +224,34 @@ static int fail_missing(struct opening *o, int connecting) {
                          count ? missing : "(all came at the last moment)");
 }
 
+static int check_record(const struct opening *o, int rank, int world_size,
+                        const struct symm__host_identity *theirs,
+                        const struct symm__host_identity *mine) {
+    struct symm__where where = where_of(o->mesh, rank);
+    if (world_size != o->mesh->world_size) {
+        return symm__fail_at(&where, SYMM_EMISMATCH,
+                             "rank %d joins with world_size %d, this rank with %d", rank, world_size,
+                             o->mesh->world_size);
+    }
+    if (symm__host_identity_same(mine, theirs)) return SYMM_OK;
+    return symm__fail_at(&where, SYMM_EUNSUPPORTED,
+                         "rank %d is on host %s and this rank on %s: shared memory needs one host, "
+                         "with one network namespace",
+                         rank, theirs->host_name, mine->host_name);
+}
+
 static int read_record(struct opening *o, int rank, const struct symm__host_identity *mine) {
     char key[32], name[80] = "";
+    int world_size = 0;
     struct symm_bytes record;
-    struct symm__host_identity identity;
+    struct symm__host_identity theirs;
     rank_key(rank, key, sizeof key);
     int rc = symm_store_get(o->store, symm_slice_of(key), left_ms(o), &record);
     if (rc == SYMM_ETIMEOUT) return fail_missing(o, 0);
     if (rc < 0) return rc;
-    int fields = sscanf(record.data, "%79s", name);
-    rc = fields == 1 ? symm__host_identity_parse(record.data + strlen(name), &identity)
-                     : fail(o, rank, SYMM_EMISMATCH, "the record of a rank is empty");
+    rc = parse_record(record.data, name, &world_size, &theirs);
     symm_bytes_free(&record);
-    if (rc < 0 || symm__host_identity_same(mine, &identity)) return rc;
-    struct symm__where where = where_of(o->mesh, rank);
-    return symm__fail_at(&where, SYMM_EUNSUPPORTED,
-                         "rank %d is on host %s and this rank on %s: shared memory needs one host, "
-                         "with one network namespace",
-                         rank, identity.host_name, mine->host_name);
+    return rc < 0 ? rc : check_record(o, rank, world_size, &theirs, mine);
 }
 
 static int read_all_records(struct opening *o) {
@@ -401,9 +424,9 @@ static int meet(struct opening *o) {
 }
 
 static int bootstrap(struct opening *o) {
-    int rc = check_claim(o);
-    if (rc == SYMM_OK) rc = agree_on_token(o);
+    int rc = agree_on_token(o);
     if (rc == SYMM_OK) rc = listen_as_rank(o);
+    if (rc == SYMM_OK) rc = check_claim(o);
     if (rc == SYMM_OK) rc = publish_record(o);
     if (rc == SYMM_OK) rc = read_all_records(o);
     if (rc == SYMM_OK) rc = connect_all(o);
@@ -456,7 +479,6 @@ void symm__mesh_close(struct symm__mesh *mesh) {
         if (mesh->peers[r].fd >= 0) close(mesh->peers[r].fd);
         if (mesh->peers[r].pidfd >= 0) close(mesh->peers[r].pidfd);
     }
-    if (mesh->listen_fd >= 0) close(mesh->listen_fd);
     free(mesh->peers);
     free(mesh);
 }

@@ -365,9 +365,8 @@ if rank == 0 then
   local err = fails("TIMEOUT", "ranks 1 and 2 did not come", symm.rendezvous, t, {timeout_ms = 200})
   check(err.op == "rendezvous" and err.group == name)
 else
-  local other = symm.empty_strided_p2p({8}, nil, "uint8", "cpu", name)
-  os.execute("sleep 0.5")
-  local err = fails("TIMEOUT", "rank 0 failed", symm.rendezvous, other) -- it is told at once why
+  symm.sleep("500ms")
+  local err = fails("TIMEOUT", "rank 0 failed", symm.rendezvous, t) -- it is told at once why
   check(err.peer == 0)
 end
 symm.rendezvous(symm.empty_strided_p2p({100}, nil, "uint8", "cpu", name)):barrier()

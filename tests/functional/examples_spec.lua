@@ -39,7 +39,7 @@ describe("the example", function()
       local text, lines = io.open(path):read("a"), 0
       for _ in text:gmatch("\n") do lines = lines + 1 end
       assert.truthy(lines < 60, path .. " has " .. lines .. " lines")
-      assert.truthy(text:find("symmrun -n %d", 1), path)
+      assert.truthy(text:find("symmrun %-n %d"), path)
       assert.truthy(spec:find('lesson("' .. path:match("([%w_]+)%.lua$") .. '"', 1, true), path)
       count = count + 1
     end

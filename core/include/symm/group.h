@@ -41,8 +41,9 @@ void symm_group_release(symm_group *group);
 int symm_group_rank(const symm_group *group);
 int symm_group_world_size(const symm_group *group);
 const char *symm_group_name(const symm_group *group);
-symm_store *symm_group_store(const symm_group *group);
 int64_t symm_group_timeout(const symm_group *group);
+/* The group's store, counted; SYMM_EDESTROYED once the group has ended. */
+int symm_group_store(symm_group *group, symm_store **out);
 
 /* Returns when all ranks of the group have called it. */
 int symm_group_barrier(symm_group *group, int64_t timeout_ms);
