@@ -6,13 +6,14 @@
  *
  * NOTE mesh: how it comes to be. All names are keys of the group's own (prefixed) store.
  *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read it
- *   rank/<r>      the name of rank r's socket, its world_size and host; stays in the store
- * Rank r listens on the abstract socket "symm-<token>-<r>"; a taken name says that another process
- * has the same rank. It connects to every lower rank and accepts every higher one, with the peer's
- * user id checked on both sides. Rank 0 then removes token and turn, and a last exchange (READY)
- * tells all that everybody is there. A record claims its rank only while a process holds the socket
- * that it names, so neither a dead process nor a group that has ended is in the way when a group's
- * name is used again over the same store.
+ *   rank/<r>      rank r's world_size and host
+ * All three stay in the store: the token belongs to the store and the group's name. Rank r listens on
+ * the abstract socket "symm-<token>-<r>" and holds it for the group's life; so a second process with
+ * the same rank finds the name taken, while a dead process or a group that has ended left it free.
+ * It connects to every lower rank and accepts every higher one, with the peer's user id checked on
+ * both sides. Once all are accepted the socket refuses further connections: they come from ranks that
+ * make a later group of the same name already, and try again until this rank does so too. A last
+ * exchange (READY) tells all that everybody is there.
  *
  * Invariant: a round of a collective exchange sends exactly one RECORD and then one DONE to each
  * peer, so messages of one pair never overtake each other; older rounds are dropped when met.

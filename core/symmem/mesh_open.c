@@ -94,12 +94,6 @@ static int agree_on_token(struct opening *o) {
     return rc;
 }
 
-static int forget_token(struct opening *o) {
-    int deleted = 0;
-    int rc = symm_store_delete_key(o->store, symm_slice_of("token"), &deleted);
-    return rc < 0 ? rc : symm_store_delete_key(o->store, symm_slice_of("turn"), &deleted);
-}
-
 /* ---- names and claims ---- */
 
 static socklen_t socket_address(const char *name, struct sockaddr_un *address) {
@@ -117,17 +111,6 @@ static int new_socket(void) {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* 1 if a process holds that abstract name. */
-static int name_is_held(const char *name) {
-    struct sockaddr_un address;
-    int fd = new_socket();
-    if (fd < 0) return 0;
-    socklen_t length = socket_address(name, &address);
-    int held = bind(fd, (struct sockaddr *)&address, length) < 0 && errno == EADDRINUSE;
-    close(fd);
-    return held;
-}
-
 static void rank_key(int rank, char *key, size_t size) { snprintf(key, size, "rank/%d", rank); }
 
 static int fail_taken(const struct opening *o) {
@@ -135,41 +118,6 @@ static int fail_taken(const struct opening *o) {
     snprintf(text, sizeof text, "rank %d has joined this group already: another process has the same rank",
              o->mesh->rank);
     return fail(o, -1, SYMM_EEXISTS, text);
-}
-
-/* A record is "socket-name world_size host-identity". */
-static int parse_record(const char *text, char name[80], int *world_size,
-                        struct symm__host_identity *identity) {
-    int end = 0;
-    if (sscanf(text, "%79s %d %n", name, world_size, &end) < 2) {
-        return symm__fail(SYMM_EMISMATCH, "'%.100s' is not a rank's record", text);
-    }
-    return symm__host_identity_parse(text + end, identity);
-}
-
-/* A record of this rank may be there: of a living process, which is a mistake, of a dead one, or of an
- * earlier try of this one. Looked at once this rank's own socket is bound: a rival that publishes its
- * record later has the same token, and meets the bound name. */
-static int check_claim(struct opening *o) {
-    char key[32], name[80] = "", own[80];
-    int there = 0, world_size = 0;
-    struct symm_bytes record;
-    struct symm__host_identity identity, mine;
-    rank_key(o->mesh->rank, key, sizeof key);
-    struct symm_slice slice = symm_slice_of(key);
-    int rc = symm_store_check(o->store, &slice, 1, &there);
-    if (rc < 0 || !there) return rc;
-    rc = symm_store_get(o->store, slice, left_ms(o), &record);
-    if (rc < 0) return rc;
-    symm__host_identity_read(&mine);
-    int known = parse_record(record.data, name, &world_size, &identity) == SYMM_OK;
-    symm_bytes_free(&record);
-    socket_name(o, o->mesh->rank, own, sizeof own);
-    if (known && strcmp(name, own) != 0 && symm__host_identity_same(&mine, &identity) &&
-        name_is_held(name)) {
-        return fail_taken(o);
-    }
-    return SYMM_OK;
 }
 
 static int listen_as_rank(struct opening *o) {
@@ -187,13 +135,13 @@ static int listen_as_rank(struct opening *o) {
     return SYMM_OK;
 }
 
+/* A record is "world_size host-identity". */
 static int publish_record(struct opening *o) {
-    char key[32], name[80], identity_text[160], record[256];
+    char key[32], identity_text[160], record[256];
     struct symm__host_identity identity;
     symm__host_identity_read(&identity);
     symm__host_identity_print(&identity, identity_text, sizeof identity_text);
-    socket_name(o, o->mesh->rank, name, sizeof name);
-    snprintf(record, sizeof record, "%s %d %s", name, o->mesh->world_size, identity_text);
+    snprintf(record, sizeof record, "%d %s", o->mesh->world_size, identity_text);
     rank_key(o->mesh->rank, key, sizeof key);
     return symm_store_set(o->store, symm_slice_of(key), symm_slice_of(record));
 }
@@ -240,8 +188,16 @@ static int check_record(const struct opening *o, int rank, int world_size,
                          rank, theirs->host_name, mine->host_name);
 }
 
+static int parse_record(const char *text, int *world_size, struct symm__host_identity *identity) {
+    int end = 0;
+    if (sscanf(text, "%d %n", world_size, &end) < 1) {
+        return symm__fail(SYMM_EMISMATCH, "'%.100s' is not a rank's record", text);
+    }
+    return symm__host_identity_parse(text + end, identity);
+}
+
 static int read_record(struct opening *o, int rank, const struct symm__host_identity *mine) {
-    char key[32], name[80] = "";
+    char key[32];
     int world_size = 0;
     struct symm_bytes record;
     struct symm__host_identity theirs;
@@ -249,7 +205,7 @@ static int read_record(struct opening *o, int rank, const struct symm__host_iden
     int rc = symm_store_get(o->store, symm_slice_of(key), left_ms(o), &record);
     if (rc == SYMM_ETIMEOUT) return fail_missing(o, 0);
     if (rc < 0) return rc;
-    rc = parse_record(record.data, name, &world_size, &theirs);
+    rc = parse_record(record.data, &world_size, &theirs);
     symm_bytes_free(&record);
     return rc < 0 ? rc : check_record(o, rank, world_size, &theirs, mine);
 }
@@ -426,12 +382,13 @@ static int meet(struct opening *o) {
 static int bootstrap(struct opening *o) {
     int rc = agree_on_token(o);
     if (rc == SYMM_OK) rc = listen_as_rank(o);
-    if (rc == SYMM_OK) rc = check_claim(o);
     if (rc == SYMM_OK) rc = publish_record(o);
     if (rc == SYMM_OK) rc = read_all_records(o);
     if (rc == SYMM_OK) rc = connect_all(o);
-    if (rc == SYMM_OK && o->mesh->rank == 0) rc = forget_token(o);
-    return rc == SYMM_OK ? meet(o) : rc;
+    if (rc < 0) return rc;
+    /* Keeps the name, refuses connections: they can only be of a later group of this name. */
+    shutdown(o->mesh->listen_fd, SHUT_RDWR);
+    return meet(o);
 }
 
 static struct symm__mesh *new_mesh(const char *group, int rank, int world_size) {

@@ -155,11 +155,11 @@ describe("a process group", function()
         world_size = 2 + 1}
       local ok, err = pcall(symm.init_process_group,
         {store = store, rank = rank > 0 and 1 or 0, world_size = 2, timeout = "10s"})
-      if not ok then check(err.code == "EXISTS", tostring(err)); store:add("refused", 1)
-      else err:barrier(); err:destroy() end
-      store:add("done", 1)
-      while store:add("done", 0) < 3 do symm.sleep(5) end
+      if not ok then check(err.code == "EXISTS", tostring(err)) end
+      store:add(ok and "joined" or "refused", 1)
+      while store:add("joined", 0) + store:add("refused", 0) < 3 do symm.sleep(5) end
       check(store:add("refused", 0) == 1, "exactly one must be refused")
+      if ok then err:barrier(); err:destroy() end
       store:add("seen", 1)
       if rank == 0 then while store:add("seen", 0) < 3 do symm.sleep(5) end end
     ]], { n = 3 })
