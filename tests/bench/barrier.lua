@@ -3,8 +3,8 @@
 -- a barrier of a handle, of 2 and of 4 ranks
 --
 -- 2 ranks have a core each. 4 ranks have one each where there are 4 cores; else they share, and
--- every peer does: the flags yield then, and Open MPI is told that it is oversubscribed. "Lua, loop
--- alone" is what Lua takes for the same loop around an empty function, not subtracted.
+-- every peer does: the flags yield then, and Open MPI is told that it is oversubscribed. "Lua,
+-- loop alone" is what Lua takes for the same loop around an empty function, not subtracted.
 
 local bench = require "tests.bench.support.bench"
 

@@ -2,10 +2,11 @@
 --
 -- rendezvous of a block of 1 MiB by 4 ranks
 --
--- All ranks begin at one time; a rank's time is from there to its handle. "first" is the first of a
--- group, which connects its processes; "later" is another block of the same group. "with
--- allocation" begins before the block is allocated and ends after each rank has touched its pages, as with the
--- peer: MPI_Win_allocate_shared, MPI_Win_shared_query of every rank, a write to each page.
+-- All ranks begin at one time; a rank's time is from there to its handle. "first" is the first of
+-- a group, which connects its processes; "later" is another block of the same group. "with
+-- allocation" begins before the block is allocated and ends after each rank has touched its pages,
+-- as with the peer: MPI_Win_allocate_shared, MPI_Win_shared_query of every rank, a write to each
+-- page.
 
 local bench = require "tests.bench.support.bench"
 

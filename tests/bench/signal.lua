@@ -3,9 +3,9 @@
 -- half a round trip of a signal, put_signal to wait_signal
 --
 -- One rank's put and the other's wait: in each half of a round trip every rank makes one call.
--- "Lua" is the loop as a script has it; "Lua, tables made once" spares the making of an argument table a
--- call; "Lua, loop alone" is what Lua takes for the same loop around an empty function, not
--- subtracted.
+-- "Lua" is the loop as a script has it; "Lua, tables made once" spares the making of an argument
+-- table a call; "Lua, loop alone" is what Lua takes for the same loop around an empty function,
+-- not subtracted.
 
 local bench = require "tests.bench.support.bench"
 

@@ -56,7 +56,9 @@ local function numbers_of(ranges)
   local numbers = {}
   for range in (ranges or ""):gmatch("[^,%s]+") do
     local from, to = range:match("^(%d+)%-?(%d*)$")
-    for number = tonumber(from), tonumber(to) or tonumber(from) do numbers[#numbers + 1] = number end
+    for number = tonumber(from), tonumber(to) or tonumber(from) do
+      numbers[#numbers + 1] = number
+    end
   end
   return numbers
 end
@@ -66,8 +68,8 @@ local function cores()
   local list, taken = {}, {}
   local allowed = first_line("/proc/self/status", "^Cpus_allowed_list:%s*(.*)")
   for _, cpu in ipairs(numbers_of(allowed)) do
-    local topology = ("/sys/devices/system/cpu/cpu%d/topology/"):format(cpu)
-    local core = numbers_of(first_line(topology .. "thread_siblings_list", ".*"))[1] or cpu
+    local siblings = ("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"):format(cpu)
+    local core = numbers_of(first_line(siblings, ".*"))[1] or cpu
     if not taken[core] then list[#list + 1] = cpu end
     taken[core] = true
   end
