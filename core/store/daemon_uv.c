@@ -22,7 +22,6 @@
 
 #define READ_SIZE 65536
 #define KEPT_BUFFER 512 /* a reply buffer of at most this size stays with its session */
-#define BACKLOG_MAX ((size_t)1 << 30) /* a client that is owed more is closed */
 
 union stream {
     uv_handle_t handle;
@@ -177,13 +176,7 @@ static void send_dirty(struct uv_daemon *daemon) {
     while ((session = symm__service_next_dirty(&daemon->service))) {
         struct connection *connection =
             (struct connection *)((char *)session - offsetof(struct connection, session));
-        int owed_too_much = session->out.size + session->unsent > BACKLOG_MAX;
-        if (owed_too_much) {
-            symm__log(SYMM_LOG_WARN, "store", "a client that does not read its replies is closed");
-        }
-        if (session->out.failed || owed_too_much || send_out(connection) < 0) {
-            close_connection(connection);
-        }
+        if (session->out.failed || send_out(connection) < 0) close_connection(connection);
     }
 }
 

@@ -15,7 +15,7 @@ struct symm__key {
     UT_hash_handle hh;
     struct symm__key_link *links;
     char *value; /* NULL as long as the key does not exist */
-    size_t size;
+    size_t size; /* of the value; 0 without one */
     size_t name_size;
     char name[];
 };
@@ -39,6 +39,7 @@ int symm__keyspace_open(const struct symm__keyspace_limits *limits, struct symm_
 
 static void drop(struct symm__keyspace *space, struct symm__key *key) {
     HASH_DEL(space->keys, key);
+    space->memory -= key->name_size + key->size;
     free(key->value);
     free(key);
 }
@@ -56,17 +57,29 @@ static struct symm__key *find(struct symm__keyspace *space, struct symm_slice na
     return key;
 }
 
-/* The entry of a key, made if there is none; NULL: out of memory. */
+static int check_room(const struct symm__keyspace *space, size_t before, size_t after) {
+    if (after <= before || after - before <= space->limits.memory - space->memory) return SYMM_OK;
+    return symm__fail(SYMM_ELIMIT,
+                      "%zu more bytes are over the store's memory limit of %zu (%zu in use)",
+                      after - before, space->limits.memory, space->memory);
+}
+
+/* The entry of a key, made if there is none; NULL: the error is filled. */
 static struct symm__key *obtain(struct symm__keyspace *space, struct symm_slice name) {
     struct symm__key *key = find(space, name);
-    if (key) return key;
+    if (key || check_room(space, 0, name.size) < 0) return key;
     key = calloc(1, sizeof *key + name.size + 1);
-    if (!key) return NULL;
-    if (name.size) memcpy(key->name, name.data, name.size);
-    key->name_size = name.size;
-    HASH_ADD_KEYPTR(hh, space->keys, key->name, name.size, key);
-    if (key->hh.tbl) return key;
+    if (key) {
+        if (name.size) memcpy(key->name, name.data, name.size);
+        key->name_size = name.size;
+        HASH_ADD_KEYPTR(hh, space->keys, key->name, name.size, key);
+        if (key->hh.tbl) {
+            space->memory += name.size;
+            return key;
+        }
+    }
     free(key);
+    symm__fail_oom(sizeof *key + name.size);
     return NULL;
 }
 
@@ -109,46 +122,71 @@ static int check_key(const struct symm__keyspace *space, struct symm_slice name)
                       name.size, space->limits.key);
 }
 
-static int check_room(const struct symm__keyspace *space, size_t before, size_t after) {
-    if (after <= before || after - before <= space->limits.memory - space->memory) return SYMM_OK;
-    return symm__fail(SYMM_ELIMIT,
-                      "%zu more bytes are over the store's memory limit of %zu (%zu in use)",
-                      after - before, space->limits.memory, space->memory);
-}
-
 /* Gives an entry its value, or replaces it, and wakes its waiters if the key is new. */
 static int assign(struct symm__keyspace *space, struct symm__key *key, struct symm_slice value) {
     int is_new = !key->value;
-    size_t before = is_new ? 0 : key->name_size + key->size;
-    size_t after = key->name_size + value.size;
-    int rc = check_room(space, before, after);
+    int rc = check_room(space, key->size, value.size);
     if (rc < 0) return rc;
     char *memory = realloc(key->value, value.size + 1);
     if (!memory) return symm__fail_oom(value.size);
     if (value.size) memcpy(memory, value.data, value.size);
+    space->memory += value.size - key->size;
     key->value = memory;
     key->size = value.size;
-    space->memory += after - before;
     if (!is_new) return SYMM_OK;
     count(space, key, 1);
     wake(space, key);
     return SYMM_OK;
 }
 
+static int check_value(const struct symm__keyspace *space, size_t size) {
+    if (size <= space->limits.value) return SYMM_OK;
+    return symm__fail(SYMM_ELIMIT, "a value of %zu bytes is over the store's value limit of %zu",
+                      size, space->limits.value);
+}
+
 int symm__keyspace_set(struct symm__keyspace *space, struct symm_slice name,
                        struct symm_slice value) {
     int rc = check_key(space, name);
+    if (rc == SYMM_OK) rc = check_value(space, value.size);
     if (rc < 0) return rc;
-    if (value.size > space->limits.value) {
-        return symm__fail(SYMM_ELIMIT,
-                          "a value of %zu bytes is over the store's value limit of %zu", value.size,
-                          space->limits.value);
-    }
     struct symm__key *key = obtain(space, name);
-    if (!key) return symm__fail_oom(sizeof *key + name.size);
+    if (!key) return symm_last_error()->code;
     rc = assign(space, key, value);
     drop_if_unused(space, key);
     return rc;
+}
+
+int symm__keyspace_append(struct symm__keyspace *space, struct symm_slice name,
+                          struct symm_slice value) {
+    struct symm__key *key = find(space, name);
+    if (!key || !key->value) return symm__keyspace_set(space, name, value);
+    int rc = value.size <= space->limits.value ? check_value(space, key->size + value.size)
+                                               : check_value(space, value.size);
+    if (rc == SYMM_OK) rc = check_room(space, 0, value.size);
+    if (rc < 0) return rc;
+    char *memory = realloc(key->value, key->size + value.size + 1);
+    if (!memory) return symm__fail_oom(key->size + value.size + 1);
+    key->value = memory;
+    if (value.size) memcpy(memory + key->size, value.data, value.size);
+    key->size += value.size;
+    space->memory += value.size;
+    return SYMM_OK;
+}
+
+int symm__keyspace_compare_set(struct symm__keyspace *space, struct symm_slice name,
+                               struct symm_slice expected, struct symm_slice desired,
+                               struct symm_slice *now_out) {
+    struct symm_slice now = {"", 0};
+    int exists = symm__keyspace_find(space, name, &now);
+    int matches = now.size == expected.size &&
+                  (expected.size == 0 || memcmp(now.data, expected.data, now.size) == 0);
+    if (matches) {
+        int rc = symm__keyspace_set(space, name, desired);
+        if (rc < 0) return rc;
+    }
+    *now_out = matches ? desired : exists ? now : expected;
+    return SYMM_OK;
 }
 
 /* A counter is an optional minus sign and decimal digits, nothing else. */
@@ -188,7 +226,7 @@ int symm__keyspace_add(struct symm__keyspace *space, struct symm_slice name, int
     rc = next_sum(find(space, name), amount, &sum);
     if (rc < 0) return rc;
     struct symm__key *key = obtain(space, name);
-    if (!key) return symm__fail_oom(sizeof *key + name.size);
+    if (!key) return symm_last_error()->code;
     int size = snprintf(text, sizeof text, "%" PRId64, sum);
     rc = assign(space, key, (struct symm_slice){text, (size_t)size});
     drop_if_unused(space, key);
@@ -220,7 +258,8 @@ int symm__keyspace_delete(struct symm__keyspace *space, struct symm_slice name) 
     if (!key || !key->value) return 0;
     free(key->value);
     key->value = NULL;
-    space->memory -= key->name_size + key->size;
+    space->memory -= key->size;
+    key->size = 0;
     count(space, key, -1);
     DL_FOREACH(key->links, link) link->waiter->missing++;
     drop_if_unused(space, key);
@@ -254,7 +293,7 @@ static int check_keys(const struct symm__keyspace *space, const struct symm_slic
 static int link_key(struct symm__keyspace *space, struct symm__waiter *waiter,
                     struct symm_slice name) {
     struct symm__key *key = obtain(space, name);
-    if (!key) return symm__fail_oom(sizeof *key + name.size);
+    if (!key) return symm_last_error()->code;
     struct symm__key_link *link = &waiter->links[waiter->count++];
     link->key = key;
     link->waiter = waiter;

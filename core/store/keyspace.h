@@ -20,7 +20,7 @@ struct symm__keyspace_limits {
     size_t key;    /* bytes of one key */
     size_t value;  /* bytes of one value */
     size_t keys;   /* keys of one request */
-    size_t memory; /* bytes of all keys and values */
+    size_t memory; /* bytes of all keys, those that are only waited for too, and of all values */
 };
 #define SYMM__KEYSPACE_LIMITS_INIT \
     { 8192, 64u << 20, 131072, (size_t)1 << 30 }
@@ -50,6 +50,14 @@ int symm__keyspace_set(struct symm__keyspace *space, struct symm_slice key,
                        struct symm_slice value);
 int symm__keyspace_add(struct symm__keyspace *space, struct symm_slice key, int64_t amount,
                        int64_t *sum_out);
+/* Adds to the end of a value; an absent one counts as empty. */
+int symm__keyspace_append(struct symm__keyspace *space, struct symm_slice key,
+                          struct symm_slice value);
+/* Sets the value if it is `expected`; an absent one is as empty. Gives the value that is there
+ * afterwards, or `expected` if there is none; it stays valid as find's does. */
+int symm__keyspace_compare_set(struct symm__keyspace *space, struct symm_slice key,
+                               struct symm_slice expected, struct symm_slice desired,
+                               struct symm_slice *now_out);
 /* 1 and the value, which stays the keyspace's until its next change; 0 if the key is absent. */
 int symm__keyspace_find(struct symm__keyspace *space, struct symm_slice key,
                         struct symm_slice *value_out);

@@ -133,6 +133,48 @@ TEST(what_is_no_number_is_no_counter) {
     symm__keyspace_close(space);
 }
 
+TEST(appending) {
+    struct symm__waiter waiter = {0};
+    REQUIRE_OK(open_space(100, 6, 2, 1000));
+    CHECK_INT(wait_for(&waiter, "a", NULL), 0);
+    CHECK_OK(symm__keyspace_append(space, s("a"), s("123")));
+    CHECK(symm__keyspace_next_ready(space) == &waiter); /* it creates, so it wakes */
+    CHECK_OK(symm__keyspace_append(space, s("a"), s("456")));
+    check_value("a", "123456");
+    CHECK_FAILS(symm__keyspace_append(space, s("a"), s("7")), SYMM_ELIMIT, "value of 7 bytes");
+    CHECK_FAILS(symm__keyspace_append(space, s("b"), s("1234567")), SYMM_ELIMIT, "value limit");
+    CHECK_OK(symm__keyspace_append(space, s("a"), s("")));
+    check_value("a", "123456");
+    symm__keyspace_close(space);
+}
+
+static void check_compare_set(const char *expected, const char *desired, const char *want) {
+    struct symm_slice now = {NULL, 0};
+    CHECK_OK(symm__keyspace_compare_set(space, s("k"), s(expected), s(desired), &now));
+    CHECK_UINT(now.size, strlen(want));
+    CHECK(now.size == 0 || memcmp(now.data, want, now.size) == 0);
+}
+
+TEST(comparing_and_setting) {
+    struct symm__waiter waiter = {0};
+    struct symm_slice now;
+    REQUIRE_OK(open_space(100, 6, 2, 1000));
+    CHECK_INT(wait_for(&waiter, "k", NULL), 0);
+    check_compare_set("x", "new", "x"); /* absent and something expected: nothing is stored */
+    CHECK_NULL(symm__keyspace_next_ready(space)); /* so nobody is woken */
+    CHECK_INT(symm__keyspace_count(space, s("")), 0);
+    check_compare_set("", "one", "one");
+    CHECK(symm__keyspace_next_ready(space) == &waiter);
+    check_compare_set("on", "two", "one");
+    check_compare_set("", "two", "one");
+    check_compare_set("one", "two", "two");
+    check_value("k", "two");
+    CHECK_FAILS(symm__keyspace_compare_set(space, s("k"), s("two"), s("1234567"), &now),
+                SYMM_ELIMIT, "value limit");
+    check_value("k", "two");
+    symm__keyspace_close(space);
+}
+
 TEST(a_waiter_is_woken_once_and_only_by_its_key) {
     struct symm__waiter a = {0}, b = {0};
     int64_t sum;
@@ -278,5 +320,18 @@ TEST(memory_is_limited_and_given_back) {
     CHECK_OK(symm__keyspace_set(space, s("c"), s("123456789")));
     CHECK_OK(symm__keyspace_set(space, s("c"), s("1")));
     CHECK_OK(symm__keyspace_set(space, s("d"), s("1234567")));
+    symm__keyspace_close(space);
+}
+
+TEST(keys_that_are_waited_for_count_too) {
+    struct symm__waiter one = {0}, two = {0};
+    REQUIRE_OK(open_space(100, 100, 2, 20));
+    CHECK_INT(wait_for(&one, "1234567890", "123456789"), 0);
+    CHECK_INT(wait_for(&two, "1234567890", "x"), 0);
+    symm__keyspace_cancel(space, &two);
+    CHECK_FAILS(wait_for(&two, "1234567890", "yz"), SYMM_ELIMIT, "memory limit of 20");
+    CHECK_FAILS(symm__keyspace_set(space, s("ab"), s("")), SYMM_ELIMIT, "memory limit of 20");
+    symm__keyspace_cancel(space, &one);
+    CHECK_OK(symm__keyspace_set(space, s("ab"), s("345678901234567890")));
     symm__keyspace_close(space);
 }

@@ -274,7 +274,7 @@ TEST(a_client_waits_for_a_store_that_comes_later) {
 }
 
 TEST(a_port_in_use_is_named) {
-    char want[64];
+    char want[64], name[64];
     symm_store *first = open_master(), *second = NULL;
     struct symm_tcp_store_options options = master_options();
     REQUIRE(first);
@@ -288,7 +288,8 @@ TEST(a_port_in_use_is_named) {
     options.host = "127.0.0.1";
     CHECK_OK(symm_store_open_tcp(&options, &second)); /* free again at once */
     symm_store_release(second);
-    options.host = "@store-tcp-test-name-in-use";
+    snprintf(name, sizeof name, "@store-tcp-test-in-use-%d", (int)getpid());
+    options.host = name;
     REQUIRE_OK(symm_store_open_tcp(&options, &first));
     CHECK_FAILS(symm_store_open_tcp(&options, &second), SYMM_ENETWORK, "in use");
     symm_store_release(first);

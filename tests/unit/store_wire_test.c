@@ -321,7 +321,7 @@ TEST(a_giant_frame_is_refused_and_skipped) {
     begin_replies();
     check_error(SYMM__WIRE_SET, 5, SYMM_ELIMIT, "frame limit");
     for (int i = 0; i < 100; i++) CHECK_OK(feed(junk, sizeof junk));
-    CHECK_NULL(session.frames.payload);
+    CHECK_NULL(session.in.frames.payload);
     CHECK_UINT(session.out.size, 0);
     close_service();
 }
@@ -354,7 +354,7 @@ TEST(a_begun_payload_takes_no_more_memory_than_arrived) {
     symm__wire_put_header(head, &header);
     CHECK_OK(feed(head, sizeof head));
     CHECK_OK(feed("abc", 3));
-    CHECK(session.frames.capacity <= 4096);
+    CHECK(session.in.frames.capacity <= 4096);
     close_service();
 }
 
@@ -488,6 +488,29 @@ TEST(an_id_that_waits_cannot_be_used_again) {
     symm__buffer_free(&frames);
 }
 
+TEST(the_keys_that_a_connection_waits_for_are_limited) {
+    struct symm__buffer frames = {NULL, 0, 0, 0}, last = {NULL, 0, 0, 0};
+    open_service();
+    greet();
+    for (uint64_t i = 0; i < 16; i++) put_frame(&frames, SYMM__WIRE_GET, 100 + i, "/x", 2);
+    put_get(&last);
+    CHECK_OK(feed(frames.data, frames.size));
+    CHECK_UINT(session.out.size, 0);
+    CHECK_OK(feed(last.data, last.size));
+    begin_replies();
+    check_error(SYMM__WIRE_GET, 10, SYMM_ELIMIT, "waits for 16 keys");
+    last.size = 0;
+    put_frame(&last, SYMM__WIRE_CANCEL, 100, NULL, 0);
+    put_get(&last);
+    CHECK_OK(feed(last.data, last.size));
+    begin_replies();
+    CHECK_INT(next_reply().flags, SYMM__WIRE_REPLY | SYMM__WIRE_CANCELLED);
+    CHECK_UINT(at.left, 0); /* there is room for one again */
+    close_service();
+    symm__buffer_free(&frames);
+    symm__buffer_free(&last);
+}
+
 TEST(a_session_that_goes_takes_its_waits_along) {
     struct symm__session other;
     struct symm__buffer waits = {NULL, 0, 0, 0}, set = {NULL, 0, 0, 0};
@@ -554,41 +577,4 @@ TEST(a_worker_counts_once_and_until_it_breaks_off) {
     close_service();
     symm__buffer_free(&joins);
     symm__buffer_free(&leave);
-}
-
-/* ---- long payloads read in place ---- */
-
-TEST(a_long_payload_is_read_in_place_and_whole) {
-    enum { SIZE = 300000 };
-    struct symm__buffer frame = {NULL, 0, 0, 0};
-    struct symm__frames frames = {.limit = UINT32_MAX};
-    struct symm__frame out = {.owned = NULL};
-    char *body = malloc(SIZE), *at_out = NULL;
-    for (int i = 0; i < SIZE; i++) body[i] = (char)(i * 7);
-    put_frame(&frame, SYMM__WIRE_SET, 1, body, SIZE);
-    const char *data = frame.data;
-    size_t size = 100;
-    CHECK_UINT(symm__frames_room(&frames, &at_out), 0);
-    CHECK_INT(symm__frames_feed(&frames, &data, &size, &out), 0);
-    int rc = 0;
-    for (int turns = 0; rc == 0 && turns < 1000; turns++) {
-        size_t left = frame.size - (size_t)(data - frame.data);
-        size_t room = symm__frames_room(&frames, &at_out);
-        CHECK(room <= left);
-        if (room) {
-            size_t part = room > 50000 ? 50000 : room;
-            memcpy(at_out, data, part);
-            data += part;
-            rc = symm__frames_filled(&frames, part, &out);
-        } else {
-            rc = symm__frames_feed(&frames, &data, &left, &out);
-        }
-    }
-    CHECK_INT(rc, 1);
-    CHECK_UINT(out.header.length, SIZE);
-    CHECK(out.owned && memcmp(out.owned, body, SIZE) == 0);
-    free(out.owned);
-    free(body);
-    symm__frames_free(&frames);
-    symm__buffer_free(&frame);
 }
