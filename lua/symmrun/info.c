@@ -122,7 +122,7 @@ static void show_topology(void) {
     if (hwloc_topology_load(topology) < 0) {
         row("topology", "unknown: hwloc: %s", strerror(errno));
     } else {
-        row("topology", "%d packages, %d NUMA nodes, %d cores, %d hardware threads",
+        row("topology", "packages: %d, NUMA nodes: %d, cores: %d, hardware threads: %d",
             count_of(topology, HWLOC_OBJ_PACKAGE), count_of(topology, HWLOC_OBJ_NUMANODE),
             count_of(topology, HWLOC_OBJ_CORE), count_of(topology, HWLOC_OBJ_PU));
         show_caches(topology);

@@ -24,9 +24,5 @@ int main(int argc, char **argv) {
     symmrun_join_launcher();
     int code = symmrun_options_read(argc, argv, &options);
     if (code == 0) code = act(&options);
-    if (fflush(stdout) != 0 && code == 0) {
-        symmrun_say("standard output could not be written");
-        code = EXIT_FAILED;
-    }
-    return code;
+    return symmrun_flush(code);
 }

@@ -29,7 +29,17 @@ void symmrun_say(const char *format, ...) {
     fprintf(stderr, "symmrun: %s\n", text);
 }
 
+int symmrun_flush(int code) {
+    int lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || code != 0) return code;
+    symmrun_say("standard output could not be written");
+    return EXIT_FAILED;
+}
+
 /* ---- signals ---- */
+
+/* How long a rank may take to end cleanly. */
+#define TERMINATION_S 10
 
 /* The handlers run on the runtime's thread or look at these alone. */
 static symm_runtime *volatile running;
@@ -60,10 +70,17 @@ static void on_signal(int number) {
     }
     seen_signal = number;
     if (number == SIGTERM) {
+        alarm(TERMINATION_S);
         symm_runtime_terminate(runtime);
     } else {
         symm_runtime_interrupt(runtime);
     }
+}
+
+/* What runs has not come to an end by itself: a C function that never looks up, or a finalizer. */
+static void on_alarm(int number) {
+    (void)number;
+    die_by(SIGTERM);
 }
 
 /* Without SA_RESTART: a read or a wait that is going on is to end. */
@@ -74,6 +91,8 @@ static void handle_signals(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_alarm;
+    sigaction(SIGALRM, &action, NULL);
 }
 
 /* ---- an orderly end ---- */
@@ -95,7 +114,7 @@ static int leave_groups(symm_runtime *runtime) {
 static int exit_orderly(lua_State *L) {
     symm_runtime *runtime = running;
     int succeeds = lua_isboolean(L, 1) ? lua_toboolean(L, 1) : luaL_optinteger(L, 1, 0) == 0;
-    int code = runtime && succeeds ? leave_groups(runtime) : 0;
+    int code = runtime && succeeds ? symmrun_flush(leave_groups(runtime)) : 0;
     if (code != 0) {
         lua_settop(L, 2);
         lua_pushinteger(L, code);

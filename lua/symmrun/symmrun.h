@@ -37,6 +37,9 @@ void symmrun_print_help(void);
 
 /* A line "symmrun: ..." on stderr; every line of text that this program says by itself. */
 void symmrun_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Writes what is left of standard output; gives `code`, or EXIT_FAILED for a success whose output was
+ * lost. */
+int symmrun_flush(int code);
 /* Runs what the options say on this one rank; gives the exit code. */
 int symmrun_run(const struct symmrun_options *options);
 /* A signal that asks the running script to end has come: its number, 0 if none has. */

@@ -103,8 +103,8 @@ function launch.shell(command, options)
     end
     local limit = options.timeout or 60
     local begin = now()
-    local _, how, status = os.execute(("timeout -k 5 %s %s%s <%s >%s 2>%s"):format(limit,
-      environment(options.env), command, quote(input), quote(out), quote(err)))
+    local _, how, status = os.execute(("timeout -k 5 %s %ssh -c %s <%s >%s 2>%s"):format(limit,
+      environment(options.env), quote(command), quote(input), quote(out), quote(err)))
     local result = {
       code = how == "signal" and 128 + status or status,
       out = read_all(out), err = read_all(err), seconds = now() - begin,
@@ -135,6 +135,56 @@ function launch.ranks(n, script, options)
       result.out, result.err), 2)
   end
   return result
+end
+
+-- A piece of Lua for scripts: says that this rank has got so far (see launch.disturbed).
+launch.ready = [[io.open(os.getenv("READY") .. (os.getenv("RANK") or 0), "w"):close()
+]]
+
+-- Runs a script, and commands of the shell once every rank (or `ready` of them) has run
+-- launch.ready. In the commands $P is the pid of symmrun, $READY0 and so on are the ranks' files.
+-- What the commands print comes as `said`.
+function launch.disturbed(script, commands, options)
+  options = options or {}
+  return launch.with_directory(function(directory)
+    local script_path, ready = directory .. "/script.lua", directory .. "/ready."
+    write_all(script_path, script)
+    write_all(directory .. "/run.sh", ([[
+READY=%s; export READY
+%s & P=$!
+turns=0
+until [ $(ls $READY* 2>/dev/null | wc -l) -ge %d ] || [ $turns -ge 400 ] || ! kill -0 $P; do
+  sleep 0.05; turns=$((turns + 1))
+done
+{ %s
+} >%s/said
+wait $P
+exit $?]]):format(ready, words_of(script_path, options), options.ready or options.n or 1, commands,
+      directory))
+    local result = launch.shell("sh " .. quote(directory .. "/run.sh"), options)
+    result.said = read_all(directory .. "/said")
+    return result
+  end)
+end
+
+-- The processes whose environment has NAME=VALUE, as a list of "PID COMMAND"; those that were told
+-- to end get two seconds.
+function launch.processes(name, value)
+  local found
+  for _ = 1, 40 do
+    found = {}
+    local pipe = assert(io.popen("grep -lsaF " .. quote(name .. "=" .. value) ..
+      " /proc/[0-9]*/environ"))
+    for path in pipe:lines() do
+      local pid = path:match("%d+")
+      local command = read_all("/proc/" .. pid .. "/cmdline"):gsub("%z", " ")
+      if command ~= "" then found[#found + 1] = pid .. " " .. command end
+    end
+    pipe:close()
+    if #found == 0 then break end
+    os.execute("sleep 0.05")
+  end
+  return found
 end
 
 return launch
