@@ -116,11 +116,16 @@ static int load_text(lua_State *L) {
     return status;
 }
 
-static void remember(struct repl *repl, const char *text) {
+/* The chunk on top, without its last line's end. */
+static void remember(struct repl *repl) {
+    lua_State *L = repl->L;
     HistEvent event;
-    if (repl->history && text[strspn(text, " \t\n")]) {
-        history(repl->history, &event, H_ENTER, text);
-    }
+    size_t length = 0;
+    const char *text = lua_tolstring(L, -1, &length);
+    if (!repl->history || !text[strspn(text, " \t\n")]) return;
+    if (text[length - 1] == '\n') length--;
+    history(repl->history, &event, H_ENTER, lua_pushlstring(L, text, length));
+    lua_pop(L, 1);
 }
 
 /* Pushes the next chunk's function, or the message of its syntax error; *status_out tells. */
@@ -149,8 +154,9 @@ static enum line read_chunk(struct repl *repl, int *status_out) {
         lua_concat(L, 2);
     }
     if (*status_out != LUA_OK) lua_remove(L, -2);
-    remember(repl, lua_tostring(L, -2));
-    lua_remove(L, -2);
+    lua_insert(L, -2);
+    remember(repl);
+    lua_pop(L, 1);
     return LINE_READ;
 }
 
