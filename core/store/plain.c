@@ -7,15 +7,12 @@
 
 #define KEPT_CAPACITY 256 /* a request buffer of at most this size stays with its session */
 
-static const char *arguments_of(int opcode) {
-    switch (opcode) {
-#define CASE(name, number, arguments) \
-    case number: return arguments;
-        SYMM__PLAIN_REQUESTS(CASE)
-#undef CASE
-    default: return NULL;
-    }
-}
+/* By opcode; NULL: not known. */
+static const char *const arguments_of[256] = {
+#define ENTRY(name, opcode, arguments) [opcode] = (arguments),
+    SYMM__PLAIN_REQUESTS(ENTRY)
+#undef ENTRY
+};
 
 void symm__plain_init(struct symm__plain *plain, const struct symm__keyspace_limits *limits) {
     memset(plain, 0, sizeof *plain);
@@ -77,7 +74,7 @@ static int need_for_argument(struct symm__plain *plain) {
 }
 
 static int step_opcode(struct symm__plain *plain) {
-    plain->arguments = plain->at = arguments_of(symm__plain_opcode_of(plain));
+    plain->arguments = plain->at = arguments_of[symm__plain_opcode_of(plain)];
     if (plain->arguments) return need_for_argument(plain);
     return symm__fail(SYMM_EUNSUPPORTED, "the plain protocol's operation %d is not known",
                       symm__plain_opcode_of(plain));

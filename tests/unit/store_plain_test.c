@@ -231,7 +231,7 @@ TEST(a_worker_that_counts_itself_has_joined) {
 /* ---- beside our own clients ---- */
 
 static void exchange_raw(int fd, struct bytes sent, struct bytes want) {
-    char got[64];
+    char got[64] = "";
     size_t have = 0;
     CHECK_INT(send(fd, sent.data, sent.size, MSG_NOSIGNAL), sent.size);
     while (have < want.size) {
