@@ -102,9 +102,8 @@ int symm__fail_errno(int error_number, const char *format, ...) {
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    if (strerror_r(error_number, reason, sizeof reason) != 0) {
-        snprintf(reason, sizeof reason, "error %d", error_number);
-    }
+    errno = error_number;
+    snprintf(reason, sizeof reason, "%m"); /* strerror_r has two meanings, by C library */
     return symm__fail(error_number == ENOMEM ? SYMM_EOOM : SYMM_EIO, "%.380s: %s", message, reason);
 }
 
