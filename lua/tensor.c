@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define COLLECTOR_STEP (32 * 1024 * 1024) /* bytes of tensors between two steps of the collector \
-                                           */
+/* Bytes of tensors between two steps of the collector. */
+#define COLLECTOR_STEP (32 * 1024 * 1024)
 
 static void release_tensor(void *object) { symm_tensor_release(object); }
 

@@ -30,7 +30,8 @@ end
 
 -- What a NumPy expression over `x`, the array in the file, prints.
 local function numpy_says(python, path, expression)
-  local pipe = assert(io.popen(("%s -c 'import numpy; x = numpy.load(\"%s\"); print(%s)'"):format(python, path, expression)))
+  local command = "%s -c 'import numpy; x = numpy.load(\"%s\"); print(%s)'"
+  local pipe = assert(io.popen(command:format(python, path, expression)))
   local text = pipe:read("a")
   assert(pipe:close(), "python failed")
   return (text:gsub("%s+$", ""))
@@ -119,7 +120,8 @@ describe("npy_save", function()
       if dtype == "bfloat16" then
         assert.are.equal("|V2 0x40a0", numpy_says(python, path, "x.dtype.str, hex(x.view(\"u2\")[1, 2])"))
       elseif dtype == "bool" then
-        assert.are.equal("bool [[False, True, True], [True, True, True]]", numpy_says(python, path, "x.dtype, x.tolist()"))
+        assert.are.equal("bool [[False, True, True], [True, True, True]]",
+          numpy_says(python, path, "x.dtype, x.tolist()"))
       else
         assert.are.equal(dtype .. " True", numpy_says(python, path,
           "x.dtype, (x == numpy.arange(6).reshape(2, 3)).all()"))

@@ -12,7 +12,8 @@ local function fails(code, part, f, ...)
 end
 
 local FLOATS = { "float64", "float32", "float16", "bfloat16" }
-local NUMBERS = { "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint32", "uint64" }
+local NUMBERS = { "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint32",
+  "uint64" }
 
 describe("operators", function()
   it("are the methods", function()
