@@ -67,9 +67,7 @@ int symmL_runtime_check(const symm_runtime *runtime, const char *op) {
 
 /* ---- what `require` finds ---- */
 
-static int open_preloaded(lua_State *L) {
-    return symmL_open_module(L, symmL_runtime_of(L));
-}
+static int open_preloaded(lua_State *L) { return symmL_open_module(L, symmL_runtime_of(L)); }
 
 static void load_face(lua_State *L, const struct symmL_face *face) {
     char chunk_name[64];
@@ -283,7 +281,8 @@ void symm_runtime_close(symm_runtime *runtime) {
     if (own_state) {
         lua_close(own_state); /* the runtime goes with it */
     } else {
-        lua_gc(runtime->main, LUA_GCCOLLECT); /* what the script dropped is let go before the return */
+        lua_gc(runtime->main,
+               LUA_GCCOLLECT); /* what the script dropped is let go before the return */
         free(runtime->error_text);
         runtime->error_text = NULL;
         runtime->loop = NULL;

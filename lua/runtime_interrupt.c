@@ -65,7 +65,8 @@ static int take_request(symm_runtime *runtime) {
     if (!atomic_load_explicit(&runtime->requests, memory_order_relaxed)) return 0;
     restore_hook(runtime);
     /* Pairs with the release in request(). */
-    int bits = atomic_fetch_and_explicit(&runtime->requests, ~SYMML_INTERRUPT, memory_order_acq_rel);
+    int bits =
+        atomic_fetch_and_explicit(&runtime->requests, ~SYMML_INTERRUPT, memory_order_acq_rel);
     if (bits & SYMML_TERMINATE) {
         int after = runtime->terminate_after;
         set_hook(runtime, LUA_MASKCOUNT, after > 0 ? after : TERMINATE_AFTER);

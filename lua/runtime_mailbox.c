@@ -4,8 +4,9 @@
  *
  * One lock guards the list of live runtimes, their queues and their loop's wake-up, so that a post
  * and a close that race meet under it: the post is either accepted, and then run, or refused. Every
- * accepted task is run once, at the latest by the close. The loop is woken under the lock, after the
- * task is in the queue, and drains the whole queue: uv_async_send may fold several wakes into one.
+ * accepted task is run once, at the latest by the close. The loop is woken under the lock, after
+ * the task is in the queue, and drains the whole queue: uv_async_send may fold several wakes into
+ * one.
  */
 #include <stdlib.h>
 
@@ -130,7 +131,8 @@ int symmL_mailbox_attach(symm_runtime *runtime) {
     }
     mailbox->wake.data = mailbox;
     mailbox->runtime = runtime;
-    uv_unref((uv_handle_t *)&mailbox->wake); /* a loop with nothing else to do ends */
+    /* An application's loop ends when the application has nothing left to do. */
+    if (!runtime->owns_loop) uv_unref((uv_handle_t *)&mailbox->wake);
     pthread_mutex_lock(&live_lock);
     runtime->mailbox = mailbox;
     if (runtime->first_task) uv_async_send(&mailbox->wake);

@@ -83,6 +83,7 @@ int symmL_runtime_failed(symm_runtime *runtime, lua_State *L, int status) {
         code = symm_set_error(&error);
     } else {
         if (status == LUA_ERRSYNTAX) code = SYMM_EINVALID;
+        if (status == LUA_ERRFILE) code = SYMM_EIO;
         report_first_line(code, symm_runtime_error_text(runtime));
     }
     lua_pop(L, 1);
@@ -152,12 +153,12 @@ int symmL_runtime_call_top(symm_runtime *runtime, lua_State *L, int argument_cou
 }
 
 struct chunk {
-    const char *path;   /* of a file, or NULL */
-    const char *text;   /* of a string */
-    const char *name;   /* what arg[0] says */
+    const char *path; /* of a file, or NULL */
+    const char *text; /* of a string */
+    const char *name; /* what arg[0] says */
     int argc;
     char *const *argv;
-    int status;         /* of loading */
+    int status; /* of loading */
 };
 
 static void set_arg(lua_State *L, const struct chunk *chunk) {
@@ -245,17 +246,16 @@ static int has_metafield(lua_State *L, const char *field) {
 
 /* Argument: the name; result: the function of that name. */
 static int find_function(lua_State *L) {
-    const char *name = lua_touserdata(L, 1);
+    const char *name = lua_touserdata(L, 1), *part = name;
     lua_pushglobaltable(L);
-    for (const char *part = name; *part;) {
-        if (!lua_istable(L, -1) && !has_metafield(L, "__index")) break;
+    while (*part && (lua_istable(L, -1) || has_metafield(L, "__index"))) {
         size_t length = strcspn(part, ".");
         lua_pushlstring(L, part, length);
         lua_gettable(L, -2);
         part += length;
         if (*part == '.') part++;
     }
-    if (lua_isfunction(L, -1) || has_metafield(L, "__call")) return 1;
+    if (!*part && (lua_isfunction(L, -1) || has_metafield(L, "__call"))) return 1;
     symmL_fail(L, SYMM_ENOT_FOUND, "symm_runtime_call", "there is no function '%s'", name);
 }
 
@@ -271,7 +271,8 @@ int symm_runtime_call(symm_runtime *runtime, const char *name, int argument_coun
     }
     int wanted = (result_count > 0 ? result_count : 0) + LUA_MINSTACK;
     forget_error(runtime);
-    if (!lua_checkstack(L, wanted)) return symmL_report(SYMM_EOOM, op, "out of memory: the Lua stack");
+    if (!lua_checkstack(L, wanted))
+        return symmL_report(SYMM_EOOM, op, "out of memory: the Lua stack");
     int base = lua_gettop(L) - argument_count;
     lua_pushcfunction(L, find_function);
     lua_pushlightuserdata(L, (void *)(uintptr_t)name);

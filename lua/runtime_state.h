@@ -3,8 +3,8 @@
  * Inside of a runtime, for lua/runtime*.c, lua/module.c and lua/symmrun.
  *
  * A runtime is a full userdata of its state, anchored in the registry: what runs late (finalizers
- * while the state closes, functions kept by the application after symm_runtime_close) still finds it
- * and sees that it is closed. Its fields belong to its thread, except those that say otherwise.
+ * while the state closes, functions kept by the application after symm_runtime_close) still finds
+ * it and sees that it is closed. Its fields belong to its thread, except those that say otherwise.
  */
 #ifndef SYMM_LUA_RUNTIME_STATE_H
 #define SYMM_LUA_RUNTIME_STATE_H
@@ -17,8 +17,8 @@
 enum symmL_phase { SYMML_CLOSED, SYMML_OPEN, SYMML_CLOSING };
 
 /* Bits of `requests`. */
-#define SYMML_INTERRUPT 1  /* one blocking call or run of Lua code is to end */
-#define SYMML_TERMINATE 2  /* all of them, from now on */
+#define SYMML_INTERRUPT 1 /* one blocking call or run of Lua code is to end */
+#define SYMML_TERMINATE 2 /* all of them, from now on */
 
 struct symmL_task {
     symm_runtime_task function;
@@ -26,7 +26,8 @@ struct symmL_task {
     struct symmL_task *next;
 };
 
-/* The loop's end of the mailbox: lives until the loop has closed it, so it may outlive the runtime. */
+/* The loop's end of the mailbox: lives until the loop has closed it, so it may outlive the runtime.
+ */
 struct symmL_mailbox;
 
 struct symmL_hook {
@@ -42,14 +43,14 @@ struct symm_runtime {
     enum symmL_phase phase;
     int owns_state;
     int owns_loop;
-    int depth;    /* runs and calls that are going on */
-    int draining; /* tasks are being run */
+    int depth;           /* runs and calls that are going on */
+    int draining;        /* tasks are being run */
     int terminate_after; /* instructions until a terminated script is ended again; 0: first time */
     int64_t closing_deadline_ns;
-    struct uv_loop_s *loop; /* NULL: not made yet */
-    char *error_text;       /* of the last failed run; NULL: none */
-    struct symmL_hook kept_hook;   /* the script's own debug hook while ours stands in its place */
-    lua_Hook debug_library_hook;   /* how a hook set by debug.sethook looks */
+    struct uv_loop_s *loop;      /* NULL: not made yet */
+    char *error_text;            /* of the last failed run; NULL: none */
+    struct symmL_hook kept_hook; /* the script's own debug hook while ours stands in its place */
+    lua_Hook debug_library_hook; /* how a hook set by debug.sethook looks */
     /* Any thread, and signal handlers. Set with release after nothing; taken with acq_rel by the
      * runtime's thread, which only acts on the bits themselves. */
     atomic_int requests;
@@ -68,7 +69,8 @@ struct symm_runtime {
 int symmL_runtime_check(const symm_runtime *runtime, const char *op);
 /* Fills symm_last_error() and returns `code`. */
 int symmL_report(int code, const char *op, const char *format, ...) SYMML_PRINTF(3, 4);
-/* Reports what a failed lua_pcall left on top of L, without text for runtime->error_text; pops it. */
+/* Reports what a failed lua_pcall left on top of L, without text for runtime->error_text; pops it.
+ */
 int symmL_report_top(lua_State *L, int status, const char *op);
 
 /* ---- runtime_run.c ---- */
@@ -76,12 +78,12 @@ int symmL_report_top(lua_State *L, int status, const char *op);
 /* Message handler: gives error objects their `traceback`, text its traceback, and everything else a
  * text with one. */
 int symmL_traceback(lua_State *L);
-/* Calls what stands below `argument_count` arguments in L, which both are popped. On failure nothing
- * is left, symm_last_error() and error_text are filled and the code is returned. */
+/* Calls what stands below `argument_count` arguments in L, which both are popped. On failure
+ * nothing is left, symm_last_error() and error_text are filled and the code is returned. */
 int symmL_runtime_call_top(symm_runtime *runtime, lua_State *L, int argument_count,
                            int result_count);
-/* Takes the message on top of L into error_text and symm_last_error(); returns the code. `status` is
- * what lua_load or lua_pcall returned. Pops it. */
+/* Takes the message on top of L into error_text and symm_last_error(); returns the code. `status`
+ * is what lua_load or lua_pcall returned. Pops it. */
 int symmL_runtime_failed(symm_runtime *runtime, lua_State *L, int status);
 /* Puts os.exit out of action: it ends the run instead of the process. */
 void symmL_replace_exit(lua_State *L);

@@ -19,8 +19,8 @@ struct symm__activity_page *symm__activity_page;
 
 /* ---- the rank's side ---- */
 
-/* A child of the rank may inherit the variable but not the descriptor, whose number may by then mean
- * anything: only a sealed memory file of the right size and with the magic is taken. */
+/* A child of the rank may inherit the variable but not the descriptor, whose number may by then
+ * mean anything: only a sealed memory file of the right size and with the magic is taken. */
 static struct symm__activity_page *map_page(int fd) {
     struct stat status;
     struct symm__activity_page *page;
@@ -99,8 +99,8 @@ int symm_activity_open(symm_activity **out) {
         rc = symm__fail_errno(errno, "the size of an activity page");
         goto fail_fd;
     }
-    activity->page = mmap(NULL, sizeof *activity->page, PROT_READ | PROT_WRITE, MAP_SHARED,
-                          activity->fd, 0);
+    activity->page =
+        mmap(NULL, sizeof *activity->page, PROT_READ | PROT_WRITE, MAP_SHARED, activity->fd, 0);
     if (activity->page == MAP_FAILED) {
         rc = symm__fail_errno(errno, "mapping an activity page");
         goto fail_fd;
@@ -148,7 +148,8 @@ static const char *op_name(unsigned op) {
     return op >= 1 && op <= sizeof names / sizeof *names ? names[op - 1] : NULL;
 }
 
-/* " (group 0, rank 2, channel 1)" of what there is. A rank may write nonsense, so all is checked. */
+/* " (group 0, rank 2, channel 1)" of what there is. A rank may write nonsense, so all is checked.
+ */
 static void describe_place(struct symm__activity_page *page, uint64_t what, uint64_t where,
                            char *text, size_t size) {
     unsigned group = (unsigned)(what >> 16 & 0xffff);
@@ -157,10 +158,10 @@ static void describe_place(struct symm__activity_page *page, uint64_t what, uint
     int peer = (int)(uint32_t)(what >> 32), channel = (int)(uint32_t)where;
     size_t used = 0;
     text[0] = '\0';
-#define ADD(...)                                                                  \
-    do {                                                                          \
-        used += (size_t)snprintf(text + used, size - used, used ? ", " : " (");   \
-        used += (size_t)snprintf(text + used, size - used, __VA_ARGS__);          \
+#define ADD(...)                                                                \
+    do {                                                                        \
+        used += (size_t)snprintf(text + used, size - used, used ? ", " : " ("); \
+        used += (size_t)snprintf(text + used, size - used, __VA_ARGS__);        \
     } while (0)
     if (group >= 1 && group <= count && group <= SYMM__ACTIVITY_GROUPS) {
         ADD("group %.63s", page->groups[group - 1]);

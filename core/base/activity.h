@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * What this process is doing, told to its launcher even if it is killed: a page of memory that both
- * have mapped (symm/activity.h). Writing it takes a few plain stores and no clock; where there is no
- * launcher there is no page, and nothing is done.
+ * have mapped (symm/activity.h). Writing it takes a few plain stores and no clock; where there is
+ * no launcher there is no page, and nothing is done.
  *
  *     struct symm__activity_mark before = symm__activity_begin(SYMM__ACT_barrier, group, -1, 0);
  *     ... symm__activity_waiting() where it begins to sleep ...
  *     symm__activity_end(before);
  *
- * Operations nest (a rendezvous asks the store): the end of the inner one shows the outer one again.
- * Every operation begins and ends on one thread; of several threads the last to write is shown.
+ * Operations nest (a rendezvous asks the store): the end of the inner one shows the outer one
+ * again. Every operation begins and ends on one thread; of several threads the last to write is
+ * shown.
  */
 #ifndef SYMM_BASE_ACTIVITY_H
 #define SYMM_BASE_ACTIVITY_H
@@ -53,10 +54,10 @@ enum symm__activity_op {
 struct symm__activity_page {
     uint32_t magic; /* written by the launcher */
     atomic_uint group_count;
-    _Atomic uint64_t what;  /* op | group << 16 | peer << 32 */
-    _Atomic uint64_t where; /* channel | RUNNING */
-    _Atomic uint64_t count; /* operations begun */
-    _Atomic int64_t since_ns; /* monotonic; when it began to sleep, 0: it did not */
+    _Atomic uint64_t what;     /* op | group << 16 | peer << 32 */
+    _Atomic uint64_t where;    /* channel | RUNNING */
+    _Atomic uint64_t count;    /* operations begun */
+    _Atomic int64_t since_ns;  /* monotonic; when it began to sleep, 0: it did not */
     _Atomic int64_t failed_ns; /* when the rank said that it fails; 0: it did not */
     atomic_int failed_code;
     char groups[SYMM__ACTIVITY_GROUPS][SYMM__ACTIVITY_GROUP_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The launcher's variables. A set is taken whole or not at all, and never mixed with another: under a
- * launcher inside of an allocation, several sets are there, and only the innermost is right.
+ * The launcher's variables. A set is taken whole or not at all, and never mixed with another: under
+ * a launcher inside of an allocation, several sets are there, and only the innermost is right.
  */
 #include <symm/launch.h>
 
@@ -141,13 +141,15 @@ static int read_stat(int pid, char comm[64], int *parent_out, unsigned long long
     char *name = strchr(text, '('), *end = strrchr(text, ')'); /* the name may have any bytes */
     if (!name || !end) return 0;
     snprintf(comm, 64, "%.*s", (int)(end - name - 1), name + 1);
-    return sscanf(end + 1,
-                  " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  parent_out, start_out) == 2;
+    return sscanf(
+               end + 1,
+               " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               parent_out, start_out) == 2;
 }
 
-/* The process that all ranks of a host descend from: MPICH's proxy, also where a shell stands between
- * it and the rank; else the parent. Its start time tells it from an earlier one of the same number. */
+/* The process that all ranks of a host descend from: MPICH's proxy, also where a shell stands
+ * between it and the rank; else the parent. Its start time tells it from an earlier one of the same
+ * number. */
 static int name_by_ancestor(char *name, size_t size) {
     enum { GENERATIONS = 16 };
     char comm[64];
@@ -175,7 +177,8 @@ static int name_job(const struct reader *reader, enum launcher launcher, char *n
         return 1;
     }
     /* MPICH's own launcher, which may itself run in a step that it shares with other jobs. */
-    if (launcher == PMI && read_text(reader, "MPI_LOCALNRANKS")) return name_by_ancestor(name, size);
+    if (launcher == PMI && read_text(reader, "MPI_LOCALNRANKS"))
+        return name_by_ancestor(name, size);
     if (!job || !step) return 0;
     snprintf(name, size, "slurm-%s.%s", job, step);
     return 1;
@@ -190,11 +193,12 @@ static uint64_t hash(const char *text) {
 /* ---- the address ---- */
 
 static int fail_address(const struct symm_launch *launch, enum launcher launcher) {
-    return symm__fail(SYMM_EINVALID,
-                      "rank %d of %d (variables of %s) does not know where rank 0 is: the ranks are "
-                      "not known to be on one host, and MASTER_ADDR and MASTER_PORT are not set; "
-                      "type: %s",
-                      launch->rank, launch->world_size, launch->launcher, sets[launcher].words);
+    return symm__fail(
+        SYMM_EINVALID,
+        "rank %d of %d (variables of %s) does not know where rank 0 is: the ranks are "
+        "not known to be on one host, and MASTER_ADDR and MASTER_PORT are not set; "
+        "type: %s",
+        launch->rank, launch->world_size, launch->launcher, sets[launcher].words);
 }
 
 static int name_socket(const struct reader *reader, enum launcher launcher,
@@ -221,7 +225,8 @@ static int read_address(const struct reader *reader, struct symm_launch *launch)
     if (!host && !port) return 0;
     if (!host || (!port && host[0] != '@')) {
         return symm__fail(SYMM_EINVALID, "%s is set, but %s is not; the address is both of them",
-                          host ? "MASTER_ADDR" : "MASTER_PORT", host ? "MASTER_PORT" : "MASTER_ADDR");
+                          host ? "MASTER_ADDR" : "MASTER_PORT",
+                          host ? "MASTER_PORT" : "MASTER_ADDR");
     }
     if (strlen(host) >= sizeof launch->host) {
         return symm__fail(SYMM_EINVALID, "MASTER_ADDR has %zu bytes; at most %zu are taken",
@@ -278,13 +283,15 @@ int symm_launch_open_store(const struct symm_launch *launch, int64_t timeout_ms,
     struct symm_tcp_store_options options = SYMM_TCP_STORE_OPTIONS_INIT;
     if (!launch->host[0]) {
         if (launch->world_size == 1) return symm_store_open_hash(out);
-        return symm__fail(SYMM_EINVALID, "%d ranks need the address of a store", launch->world_size);
+        return symm__fail(SYMM_EINVALID, "%d ranks need the address of a store",
+                          launch->world_size);
     }
     options.host = launch->host;
     options.port = launch->host[0] == '@' ? 0 : launch->port;
     options.world_size = launch->world_size;
     options.is_master = launch->rank == 0;
-    options.wait_for_workers = 0; /* whoever meets through the store names the ranks that are missing */
+    options.wait_for_workers =
+        0; /* whoever meets through the store names the ranks that are missing */
     options.timeout_ms = timeout_ms;
     if (options.is_master) options.listen_fd = take_listening_socket(options.port);
     return symm_store_open_tcp(&options, out);

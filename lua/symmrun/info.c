@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <symm/error.h>
+#include <symm/launch.h>
+#include <symm/version.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,9 +22,6 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
-#include <symm/error.h>
-#include <symm/launch.h>
-#include <symm/version.h>
 #include <unistd.h>
 #include <uv.h>
 

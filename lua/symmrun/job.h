@@ -28,9 +28,9 @@ struct rank;
 struct sink {
     struct job *job;
     int fd;
-    int busy;   /* a write is going on */
-    int failed; /* nobody reads any longer: what comes is dropped */
-    int full;   /* the ranks' pipes are not read until it has gone down */
+    int busy;      /* a write is going on */
+    int failed;    /* nobody reads any longer: what comes is dropped */
+    int full;      /* the ranks' pipes are not read until it has gone down */
     char *waiting; /* lines, in order */
     size_t waiting_size, waiting_capacity;
     char *writing;
@@ -82,7 +82,7 @@ struct job {
     int received;     /* signal that the launcher got, 0: none */
     int ending;       /* everything is being closed */
     int listen_fd, port;
-    int script_fd;    /* standard input as a file, -1: the script is none */
+    int script_fd; /* standard input as a file, -1: the script is none */
     struct sink out, err;
     char buffer[65536]; /* what a read of any pipe gives; used up before the next */
 };

@@ -104,10 +104,9 @@ static void env_free(struct environment *env) {
 
 /* What the launcher sets itself is not taken over from its own environment. */
 static int is_ours(const char *pair) {
-    static const char *const names[] = {"RANK",           "LOCAL_RANK",  "WORLD_SIZE",
-                                        "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-                                        LAUNCHER_VARIABLE,  LISTEN_VARIABLE,
-                                        SYMM_ACTIVITY_VARIABLE};
+    static const char *const names[] = {
+        "RANK",        "LOCAL_RANK",      "WORLD_SIZE",    "LOCAL_WORLD_SIZE",    "MASTER_ADDR",
+        "MASTER_PORT", LAUNCHER_VARIABLE, LISTEN_VARIABLE, SYMM_ACTIVITY_VARIABLE};
     size_t length = strcspn(pair, "=");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i]) == length && strncmp(names[i], pair, length) == 0) return 1;
@@ -169,8 +168,8 @@ static uv_stdio_container_t inherit(int fd) {
     return container;
 }
 
-/* Rank 0 reads the launcher's standard input, as with other launchers; a script that was piped in is
- * read by each from its start. The caller closes what is > 2. */
+/* Rank 0 reads the launcher's standard input, as with other launchers; a script that was piped in
+ * is read by each from its start. The caller closes what is > 2. */
 static int choose_input(const struct rank *rank) {
     char path[64];
     if (rank->job->script_fd >= 0) {

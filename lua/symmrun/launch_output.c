@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ranks' lines. A line is written whole, after its rank's mark, and only once it is finished; the
- * last one of a rank may lack its end and gets one. Bytes are not looked at, but for '\n'.
+ * The ranks' lines. A line is written whole, after its rank's mark, and only once it is finished;
+ * the last one of a rank may lack its end and gets one. Bytes are not looked at, but for '\n'.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +110,8 @@ static void write_more(struct sink *sink) {
     }
     sink->busy = 1;
     sink->request.data = sink;
-    uv_buf_t rest = uv_buf_init(sink->writing + sink->written,
-                                (unsigned)(sink->writing_size - sink->written));
+    uv_buf_t rest =
+        uv_buf_init(sink->writing + sink->written, (unsigned)(sink->writing_size - sink->written));
     int rc = uv_fs_write(&sink->job->loop, &sink->request, sink->fd, &rest, 1, -1, wrote);
     if (rc < 0) {
         sink->busy = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines from a person: edited with libedit at a terminal, read as they are from a pipe. A line is an
- * expression, whose values are printed, or a statement; one that is not finished goes on with the
- * next line. Ctrl-C gives up what is being typed or what runs, and asks again; Ctrl-D ends.
+ * Lines from a person: edited with libedit at a terminal, read as they are from a pipe. A line is
+ * an expression, whose values are printed, or a statement; one that is not finished goes on with
+ * the next line. Ctrl-C gives up what is being typed or what runs, and asks again; Ctrl-D ends.
  */
 #include <errno.h>
 #include <histedit.h>
@@ -61,7 +61,8 @@ static void close_editor(struct repl *repl) {
 
 /* ---- lines ---- */
 
-/* A signal at the prompt is no interrupt of a script: what it asked of the runtime is taken back. */
+/* A signal at the prompt is no interrupt of a script: what it asked of the runtime is taken back.
+ */
 static enum line interrupted(struct repl *repl) {
     atomic_fetch_and_explicit(&repl->runtime->requests, ~SYMML_INTERRUPT, memory_order_relaxed);
     if (symmrun_signal() == SIGTERM) return LINE_END;

@@ -97,8 +97,8 @@ static void handle_signals(void) {
 
 /* ---- an orderly end ---- */
 
-/* A script that has succeeded leaves its groups as if it had destroyed them: where this rank has the
- * store, it stays until the others are done. Gives the exit code. */
+/* A script that has succeeded leaves its groups as if it had destroyed them: where this rank has
+ * the store, it stays until the others are done. Gives the exit code. */
 static int leave_groups(symm_runtime *runtime) {
     symm_wait_hook hook = NULL;
     void *context = NULL;
@@ -120,7 +120,8 @@ static int exit_orderly(lua_State *L) {
         lua_pushinteger(L, code);
         lua_replace(L, 1);
     }
-    if (lua_toboolean(L, 2)) running = NULL; /* the state is going to be closed, and the runtime with it */
+    if (lua_toboolean(L, 2))
+        running = NULL; /* the state is going to be closed, and the runtime with it */
     int count = lua_gettop(L);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);

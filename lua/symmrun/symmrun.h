@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host program. main.c chooses what to do; options.c reads the command line; run.c runs a script
- * on one rank, repl.c reads it from a person; launch*.c start many ranks; info.c and summary.c tell.
+ * The host program. main.c chooses what to do; options.c reads the command line; run.c runs a
+ * script on one rank, repl.c reads it from a person; launch*.c start many ranks; info.c and
+ * summary.c tell.
  */
 #ifndef SYMM_SYMMRUN_H
 #define SYMM_SYMMRUN_H
@@ -37,8 +38,8 @@ void symmrun_print_help(void);
 
 /* A line "symmrun: ..." on stderr; every line of text that this program says by itself. */
 void symmrun_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Writes what is left of standard output; gives `code`, or EXIT_FAILED for a success whose output was
- * lost. */
+/* Writes what is left of standard output; gives `code`, or EXIT_FAILED for a success whose output
+ * was lost. */
 int symmrun_flush(int code);
 /* Runs what the options say on this one rank; gives the exit code. */
 int symmrun_run(const struct symmrun_options *options);

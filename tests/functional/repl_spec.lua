@@ -25,7 +25,7 @@ describe("lines from a pipe", function()
   end)
 
   it("that end unfinished are an error", function()
-    assert.matches("stdin:1: unexpected symbol near <eof>", piped("x =\n").err)
+    assert.matches("stdin:%d: unexpected symbol near <eof>", piped("x =\n").err)
   end)
 
   it("that are wrong are an error, and the next one is read", function()

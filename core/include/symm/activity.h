@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For launchers: what a rank was doing, also after it was killed. The launcher makes a page for each
- * rank, hands its descriptor on by an environment variable, and describes the page when it likes.
+ * For launchers: what a rank was doing, also after it was killed. The launcher makes a page for
+ * each rank, hands its descriptor on by an environment variable, and describes the page when it
+ * likes.
  */
 #ifndef SYMM_ACTIVITY_H
 #define SYMM_ACTIVITY_H
