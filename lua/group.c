@@ -112,7 +112,8 @@ static int init_process_group(lua_State *L) {
     const char *url = symmL_field_string(L, 1, op, "init_method");
     const char *device = symmL_field_string(L, 1, op, "device");
     if (device && strcmp(device, "cpu") != 0) {
-        symmL_fail(L, SYMM_EMISSING_PLUGIN, op, "device '%s' needs a plugin that is not loaded", device);
+        symmL_fail(L, SYMM_EMISSING_PLUGIN, op, "device '%s' needs a plugin that is not loaded",
+                   device);
     }
     if (symmL_field(L, 1, "store")) {
         if (url) symmL_fail(L, SYMM_EINVALID, op, "store and init_method exclude each other");

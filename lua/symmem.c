@@ -153,7 +153,8 @@ static int memory_index(lua_State *L) {
     }
     symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, "symmetric memory");
     if (lua_type(L, 2) == LUA_TSTRING && push_property(L, memory, lua_tostring(L, 2))) return 1;
-    symmL_fail(L, SYMM_EINVALID, "symmetric memory", "a handle has no '%s'", luaL_tolstring(L, 2, NULL));
+    symmL_fail(L, SYMM_EINVALID, "symmetric memory", "a handle has no '%s'",
+               luaL_tolstring(L, 2, NULL));
 }
 
 static int memory_tostring(lua_State *L) {
@@ -230,8 +231,10 @@ static int rendezvous(lua_State *L) {
         group = opt_group(L, 2, op);
     }
     symmL_check(L, symmL_blocking(L, symm_memory_rendezvous(tensor, group, timeout_ms, &memory)));
-    if (memory) symmL_push_unique(L, &symmL_memory_class, memory);
-    else lua_pushnil(L);
+    if (memory)
+        symmL_push_unique(L, &symmL_memory_class, memory);
+    else
+        lua_pushnil(L);
     return 1;
 }
 
@@ -241,8 +244,10 @@ static int get_symmetric_memory(lua_State *L) {
     symm_tensor *tensor = symmL_check_object(L, 1, &symmL_tensor_class, op);
     symmL_arg_count(L, 2, op);
     symmL_check(L, symm_memory_of(tensor, opt_group(L, 2, op), &memory));
-    if (memory) symmL_push_unique(L, &symmL_memory_class, memory);
-    else lua_pushnil(L);
+    if (memory)
+        symmL_push_unique(L, &symmL_memory_class, memory);
+    else
+        lua_pushnil(L);
     return 1;
 }
 
@@ -260,8 +265,7 @@ static int set_group_info(lua_State *L) {
     int rank = symmL_arg_int32(L, 2, op, "rank");
     int world_size = symmL_arg_int32(L, 3, op, "world_size");
     symm_store *store = symmL_check_object(L, 4, &symmL_store_class, op);
-    int64_t timeout_ms =
-        lua_isnoneornil(L, 5) ? 0 : symmL_arg_timeout(L, 5, op, "timeout_ms");
+    int64_t timeout_ms = lua_isnoneornil(L, 5) ? 0 : symmL_arg_timeout(L, 5, op, "timeout_ms");
     symmL_check(L, symm_memory_set_group_info(name, rank, world_size, store, timeout_ms));
     return 0;
 }

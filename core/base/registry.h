@@ -14,7 +14,7 @@
 struct symm__registry_entry;
 
 struct symm__registry {
-    const char *noun;             /* for messages: "group" */
+    const char *noun; /* for messages: "group" */
     /* NULL: objects live as long as the process. Takes a reference, or gives 0 if the object's last
      * one has gone: such an entry is weak, and its owner removes it before it frees the object. */
     int (*retain)(void *object);
@@ -26,8 +26,8 @@ struct symm__registry {
 
 /* SYMM_EEXISTS if the name is taken, SYMM_EINVALID if it is empty. Holds no reference itself. */
 int symm__registry_add(struct symm__registry *registry, const char *name, void *object);
-/* Finds and retains. SYMM_ENOT_FOUND names it and what is known; SYMM_EDESTROYED if it is there, but
- * its object has gone. */
+/* Finds and retains. SYMM_ENOT_FOUND names it and what is known; SYMM_EDESTROYED if it is there,
+ * but its object has gone. */
 int symm__registry_find(struct symm__registry *registry, const char *name, void **object_out);
 /* Removes the entry if it still is that object; 1 if it was. */
 int symm__registry_remove(struct symm__registry *registry, const char *name, const void *object);

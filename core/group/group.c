@@ -27,12 +27,12 @@ struct symm_group {
     int world_size;
     int64_t timeout_ms;
     int activity_group;
-    int owns_store;      /* opened from the environment: lingers at the end */
+    int owns_store;       /* opened from the environment: lingers at the end */
     pthread_mutex_t lock; /* of store */
-    symm_store *store;   /* NULL once the group has ended */
-    symm_tensor *tensor; /* the group's own block, and its handle */
+    symm_store *store;    /* NULL once the group has ended */
+    symm_tensor *tensor;  /* the group's own block, and its handle */
     symm_memory *memory;
-    atomic_int ended; /* 0, 1 ending, 2 ended; acq_rel: only who takes it from 0 to 1 ends it */
+    atomic_int ended;  /* 0, 1 ending, 2 ended; acq_rel: only who takes it from 0 to 1 ends it */
     symm_group *older; /* under live_lock: groups that live, the youngest first */
 };
 
@@ -43,9 +43,9 @@ static symm_group *youngest;
 static int try_retain(void *object) {
     symm_group *group = object;
     int count = atomic_load_explicit(&group->references, memory_order_relaxed);
-    while (count > 0 && !atomic_compare_exchange_weak_explicit(&group->references, &count, count + 1,
-                                                               memory_order_acquire,
-                                                               memory_order_relaxed)) {
+    while (count > 0 &&
+           !atomic_compare_exchange_weak_explicit(&group->references, &count, count + 1,
+                                                  memory_order_acquire, memory_order_relaxed)) {
     }
     return count > 0;
 }
@@ -170,8 +170,8 @@ int symm_group_init(const struct symm_group_options *options, symm_group **out) 
              o->group_name ? o->group_name : SYMM_GROUP_DEFAULT_NAME);
     group->timeout_ms = o->timeout_ms ? o->timeout_ms : SYMM_GROUP_DEFAULT_TIMEOUT_MS;
     group->activity_group = symm__activity_group(group->name);
-    struct symm__activity_mark mark = symm__activity_begin(SYMM__ACT_init_process_group,
-                                                           group->activity_group, -1, -1);
+    struct symm__activity_mark mark =
+        symm__activity_begin(SYMM__ACT_init_process_group, group->activity_group, -1, -1);
     rc = open_group(group, o, deadline);
     symm__activity_end(mark);
     if (rc < 0) {
@@ -250,8 +250,8 @@ int symm_group_destroy(symm_group *group, int64_t timeout_ms) {
     int rc = symm__deadline(timeout_ms, group->timeout_ms, &deadline);
     if (rc < 0) return symm__fail_in(&where);
     if (!begin_end(group)) return fail_destroyed(group, where.op);
-    struct symm__activity_mark mark = symm__activity_begin(SYMM__ACT_destroy_process_group,
-                                                           group->activity_group, -1, -1);
+    struct symm__activity_mark mark =
+        symm__activity_begin(SYMM__ACT_destroy_process_group, group->activity_group, -1, -1);
     leave(group);
     pthread_mutex_lock(&group->lock);
     symm_store *store = group->store;
@@ -266,8 +266,7 @@ int symm_group_destroy(symm_group *group, int64_t timeout_ms) {
 void symm_group_release(symm_group *group) {
     /* Release pairs with the acquire of whoever drops the last reference; from here on try_retain
      * finds none, and leave() takes the group out of the registry before it is freed. */
-    if (!group ||
-        atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) != 1) {
+    if (!group || atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
     if (begin_end(group)) leave(group);

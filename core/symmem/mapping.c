@@ -73,8 +73,10 @@ int symm__mapping_get(const struct symm__allocator_ops *allocator,
     key.serial = serial;
     pthread_mutex_lock(&mappings_lock);
     HASH_FIND(hh, mappings, &key, sizeof key, mapping);
-    if (mapping) mapping->references++;
-    else rc = add(allocator, &key, fd, bytes, &mapping);
+    if (mapping)
+        mapping->references++;
+    else
+        rc = add(allocator, &key, fd, bytes, &mapping);
     pthread_mutex_unlock(&mappings_lock);
     if (rc == SYMM_OK) *out = mapping;
     return rc;
@@ -91,7 +93,9 @@ void symm__mapping_release(struct symm__mapping *mapping) {
     if (last) HASH_DEL(mappings, mapping);
     pthread_mutex_unlock(&mappings_lock);
     if (!last) return;
-    if (mapping->block) symm__block_release(mapping->block);
-    else mapping->allocator->release(&mapping->segment);
+    if (mapping->block)
+        symm__block_release(mapping->block);
+    else
+        mapping->allocator->release(&mapping->segment);
     free(mapping);
 }

@@ -53,8 +53,7 @@ symm_memory *symm_memory_retain(symm_memory *memory) {
 
 void symm_memory_release(symm_memory *memory) {
     /* Release pairs with the acquire of whoever drops the last reference. */
-    if (!memory ||
-        atomic_fetch_sub_explicit(&memory->references, 1, memory_order_acq_rel) != 1) {
+    if (!memory || atomic_fetch_sub_explicit(&memory->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
     for (int r = 0; r < memory->world_size; r++) {
@@ -80,9 +79,7 @@ int64_t symm_memory_offset(const symm_memory *memory) {
     return 0;
 }
 void *const *symm_memory_buffer_ptrs(const symm_memory *memory) { return memory->buffer_ptrs; }
-uint32_t *const *symm_memory_signal_pad_ptrs(const symm_memory *memory) {
-    return memory->pad_ptrs;
-}
+uint32_t *const *symm_memory_signal_pad_ptrs(const symm_memory *memory) { return memory->pad_ptrs; }
 int symm_memory_channels(const symm_memory *memory) { return memory->channels; }
 
 static int check_rank(const symm_memory *memory, int rank, const char *op) {
@@ -100,10 +97,9 @@ static int view_of(symm_memory *memory, char *base, int64_t limit, const int64_t
     int rc = symm__shape_check(op, shape, ndim, dtype, &numel);
     if (rc < 0) return rc;
     if (offset < 0 || offset > limit / size || numel > limit / size - offset) {
-        return symm__fail_at(&where, SYMM_EINVALID,
-                             "%lld elements of %s from %lld on do not fit into %lld bytes",
-                             (long long)numel, symm_dtype_name(dtype), (long long)offset,
-                             (long long)limit);
+        return symm__fail_at(
+            &where, SYMM_EINVALID, "%lld elements of %s from %lld on do not fit into %lld bytes",
+            (long long)numel, symm_dtype_name(dtype), (long long)offset, (long long)limit);
     }
     struct symm__storage *storage = symm__view_storage(memory, base, limit);
     if (!storage) return symm__fail_oom(sizeof *storage);
@@ -122,12 +118,15 @@ int symm_memory_get_buffer(symm_memory *memory, int rank, const int64_t *shape, 
 
 int symm_memory_get_signal_pad(symm_memory *memory, int rank, const int64_t *shape, int ndim,
                                symm_dtype dtype, int64_t storage_offset, symm_tensor **out) {
-    int64_t whole = memory->pad_size / (int64_t)(symm_dtype_size(dtype) ? symm_dtype_size(dtype) : 1);
+    int64_t whole =
+        memory->pad_size / (int64_t)(symm_dtype_size(dtype) ? symm_dtype_size(dtype) : 1);
     int rc = check_rank(memory, rank, "get_signal_pad");
     if (rc < 0) return rc;
     if (ndim < 0) {
-        if (storage_offset < 0 || storage_offset > whole) whole = 0; /* view_of refuses the offset */
-        else whole -= storage_offset;
+        if (storage_offset < 0 || storage_offset > whole)
+            whole = 0; /* view_of refuses the offset */
+        else
+            whole -= storage_offset;
         shape = &whole;
         ndim = 1;
     }
@@ -154,7 +153,8 @@ static int check_words(const char *op, const symm_tensor *tensor, int64_t offset
                              (long long)count);
     }
     if (offset < 0 || offset > tensor->numel || count > tensor->numel - offset) {
-        return symm__fail_at(&where, SYMM_EINVALID, "%lld elements from %lld on exceed the %lld there are",
+        return symm__fail_at(&where, SYMM_EINVALID,
+                             "%lld elements from %lld on exceed the %lld there are",
                              (long long)count, (long long)offset, (long long)tensor->numel);
     }
     return SYMM_OK;

@@ -95,7 +95,7 @@ int symm__mesh_receive(int fd, struct symm__mesh_header *head, void *data, size_
     ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0) {
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? SYMM__MESH_NOTHING
-                                                                          : SYMM__MESH_ENDED;
+                                                                         : SYMM__MESH_ENDED;
     }
     if (n == 0) return SYMM__MESH_ENDED;
     take_fds(&message, head->fd_mask, fds_out);
@@ -192,8 +192,10 @@ static int receive_from(struct exchange *x, int peer) {
         int same_round = head.round == x->mine->round;
         if (same_round && head.kind == x->mine->kind && (size_t)n == x->mine->size) {
             memcpy(x->all + (size_t)peer * x->mine->size, payload, (size_t)n);
-            if (x->all_fds) memcpy(x->all_fds + peer * SYMM__MESH_FDS, fds, sizeof fds);
-            else close_fds(fds);
+            if (x->all_fds)
+                memcpy(x->all_fds + peer * SYMM__MESH_FDS, fds, sizeof fds);
+            else
+                close_fds(fds);
             x->received[peer] = 1;
             return SYMM_OK;
         }

@@ -5,15 +5,15 @@
  * death is noticed, together with a pidfd where the peer's pid can be seen.
  *
  * NOTE mesh: how it comes to be. All names are keys of the group's own (prefixed) store.
- *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read it
- *   rank/<r>      rank r's world_size and host
- * All three stay in the store: the token belongs to the store and the group's name. Rank r listens on
- * the abstract socket "symm-<token>-<r>" and holds it for the group's life; so a second process with
- * the same rank finds the name taken, while a dead process or a group that has ended left it free.
- * It connects to every lower rank and accepts every higher one, with the peer's user id checked on
- * both sides. Once all are accepted the socket refuses further connections: they come from ranks that
- * make a later group of the same name already, and try again until this rank does so too. A last
- * exchange (READY) tells all that everybody is there.
+ *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read
+ * it rank/<r>      rank r's world_size and host All three stay in the store: the token belongs to
+ * the store and the group's name. Rank r listens on the abstract socket "symm-<token>-<r>" and
+ * holds it for the group's life; so a second process with the same rank finds the name taken, while
+ * a dead process or a group that has ended left it free. It connects to every lower rank and
+ * accepts every higher one, with the peer's user id checked on both sides. Once all are accepted
+ * the socket refuses further connections: they come from ranks that make a later group of the same
+ * name already, and try again until this rank does so too. A last exchange (READY) tells all that
+ * everybody is there.
  *
  * Invariant: a round of a collective exchange sends exactly one RECORD and then one DONE to each
  * peer, so messages of one pair never overtake each other; older rounds are dropped when met.
@@ -51,19 +51,21 @@ struct symm__mesh {
     struct symm__peer *peers;
 };
 
-/* Collective. Errors: SYMM_ETIMEOUT naming the missing ranks, SYMM_EEXISTS for a rank that is taken,
- * SYMM_EUNSUPPORTED for ranks of another host, SYMM_EMISMATCH, SYMM_EPEER_DIED, and the store's. */
+/* Collective. Errors: SYMM_ETIMEOUT naming the missing ranks, SYMM_EEXISTS for a rank that is
+ * taken, SYMM_EUNSUPPORTED for ranks of another host, SYMM_EMISMATCH, SYMM_EPEER_DIED, and the
+ * store's. */
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
                     int64_t deadline_ns, struct symm__mesh **out);
-/* Says goodbye: peers see that this rank has left, and its claim on the rank ends. The peers' sockets
- * stay valid for other threads. */
+/* Says goodbye: peers see that this rank has left, and its claim on the rank ends. The peers'
+ * sockets stay valid for other threads. */
 void symm__mesh_leave(struct symm__mesh *mesh);
 /* Leaves and closes. NULL is ignored. */
 void symm__mesh_close(struct symm__mesh *mesh);
 
-/* All-gather of `size` bytes and SYMM__MESH_FDS descriptors (-1: none) from each rank: all[r * size]
- * and all_fds[r * SYMM__MESH_FDS] (the caller's to close, but for its own rank, which are its own).
- * `fds` and `all_fds` may both be NULL. `round` separates this collective from earlier ones. */
+/* All-gather of `size` bytes and SYMM__MESH_FDS descriptors (-1: none) from each rank: all[r *
+ * size] and all_fds[r * SYMM__MESH_FDS] (the caller's to close, but for its own rank, which are its
+ * own). `fds` and `all_fds` may both be NULL. `round` separates this collective from earlier ones.
+ */
 struct symm__mesh_message {
     enum symm__mesh_kind kind;
     uint32_t round;

@@ -40,7 +40,8 @@ static uint8_t process_id[SYMM__PROCESS_ID_SIZE];
 static pthread_once_t process_id_once = PTHREAD_ONCE_INIT;
 
 static void draw_process_id(void) {
-    if (symm__random_bytes(process_id, sizeof process_id) < 0) { /* no entropy: still unlike others */
+    if (symm__random_bytes(process_id, sizeof process_id) <
+        0) { /* no entropy: still unlike others */
         pid_t pid = getpid();
         int64_t now = symm_now_ns();
         memcpy(process_id, &pid, sizeof pid);
@@ -115,7 +116,8 @@ static void rank_key(int rank, char *key, size_t size) { snprintf(key, size, "ra
 
 static int fail_taken(const struct opening *o) {
     char text[128];
-    snprintf(text, sizeof text, "rank %d has joined this group already: another process has the same rank",
+    snprintf(text, sizeof text,
+             "rank %d has joined this group already: another process has the same rank",
              o->mesh->rank);
     return fail(o, -1, SYMM_EEXISTS, text);
 }
@@ -163,7 +165,8 @@ static int fail_missing(struct opening *o, int connecting) {
     uint8_t *present = calloc((size_t)world, 1);
     if (!present) return symm__fail_oom((size_t)world);
     for (int r = 0; r < world; r++) {
-        present[r] = r == o->mesh->rank || (connecting ? o->mesh->peers[r].fd >= 0 : has_record(o, r));
+        present[r] =
+            r == o->mesh->rank || (connecting ? o->mesh->peers[r].fd >= 0 : has_record(o, r));
     }
     int count = symm__list_missing(present, world, missing, sizeof missing);
     free(present);
@@ -178,8 +181,8 @@ static int check_record(const struct opening *o, int rank, int world_size,
     struct symm__where where = where_of(o->mesh, rank);
     if (world_size != o->mesh->world_size) {
         return symm__fail_at(&where, SYMM_EMISMATCH,
-                             "rank %d joins with world_size %d, this rank with %d", rank, world_size,
-                             o->mesh->world_size);
+                             "rank %d joins with world_size %d, this rank with %d", rank,
+                             world_size, o->mesh->world_size);
     }
     if (symm__host_identity_same(mine, theirs)) return SYMM_OK;
     return symm__fail_at(&where, SYMM_EUNSUPPORTED,
@@ -275,7 +278,8 @@ static int connect_to(struct opening *o, int rank) {
                 return SYMM_OK;
             }
             close(fd);
-            return fail(o, rank, SYMM_ENETWORK, "the peer's socket belongs to another user or broke");
+            return fail(o, rank, SYMM_ENETWORK,
+                        "the peer's socket belongs to another user or broke");
         }
         int error = errno;
         close(fd);
@@ -300,14 +304,15 @@ static int check_hello(struct opening *o, const struct symm__mesh_hello *hello) 
     struct symm__mesh *mesh = o->mesh;
     struct symm__where where = where_of(mesh, hello->rank);
     if (hello->version != SYMM__MESH_VERSION) {
-        return symm__fail_at(&where, SYMM_EMISMATCH, "rank %d speaks version %u of this protocol, not %d",
-                             hello->rank, hello->version, SYMM__MESH_VERSION);
+        return symm__fail_at(&where, SYMM_EMISMATCH,
+                             "rank %d speaks version %u of this protocol, not %d", hello->rank,
+                             hello->version, SYMM__MESH_VERSION);
     }
     if (hello->world_size != mesh->world_size || strcmp(hello->group, mesh->group) != 0) {
-        return symm__fail_at(&where, SYMM_EMISMATCH,
-                             "rank %d joins group '%.60s' with world_size %d; here it is '%s' with %d",
-                             hello->rank, hello->group, hello->world_size, mesh->group,
-                             mesh->world_size);
+        return symm__fail_at(
+            &where, SYMM_EMISMATCH,
+            "rank %d joins group '%.60s' with world_size %d; here it is '%s' with %d", hello->rank,
+            hello->group, hello->world_size, mesh->group, mesh->world_size);
     }
     if (hello->rank <= mesh->rank || hello->rank >= mesh->world_size) {
         return symm__fail_at(&where, SYMM_EMISMATCH, "a process joins with the impossible rank %d",
@@ -329,7 +334,8 @@ static int accept_one(struct opening *o, int *joined_out) {
     }
     hello.group[sizeof hello.group - 1] = '\0';
     int rc = check_hello(o, &hello);
-    if (rc == SYMM_OK && o->mesh->peers[hello.rank].fd >= 0) rc = fail(o, hello.rank, SYMM_EEXISTS, "two processes joined with the same rank");
+    if (rc == SYMM_OK && o->mesh->peers[hello.rank].fd >= 0)
+        rc = fail(o, hello.rank, SYMM_EEXISTS, "two processes joined with the same rank");
     if (rc < 0) {
         close(fd);
         return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One message of a mesh's pair: a header, a payload, at most SYMM__MESH_FDS descriptors. The sockets
- * are SOCK_SEQPACKET of one host, so a message is one packet in the host's byte order.
+ * One message of a mesh's pair: a header, a payload, at most SYMM__MESH_FDS descriptors. The
+ * sockets are SOCK_SEQPACKET of one host, so a message is one packet in the host's byte order.
  */
 #ifndef SYMM_SYMMEM_MESH_WIRE_H
 #define SYMM_SYMMEM_MESH_WIRE_H
@@ -32,8 +32,8 @@ struct symm__mesh_hello {
 
 /* 1 sent, 0 would block, -1 the peer is gone. Never waits, never raises SIGPIPE. */
 int symm__mesh_send(int fd, const struct symm__mesh_message *message);
-/* Bytes of payload, SYMM__MESH_NOTHING or SYMM__MESH_ENDED. Never waits. On success every fds_out[i]
- * is a descriptor of the caller's or -1. */
+/* Bytes of payload, SYMM__MESH_NOTHING or SYMM__MESH_ENDED. Never waits. On success every
+ * fds_out[i] is a descriptor of the caller's or -1. */
 int symm__mesh_receive(int fd, struct symm__mesh_header *head, void *data, size_t size,
                        int fds_out[SYMM__MESH_FDS]);
 

@@ -76,9 +76,7 @@ static int futex_sleep(word_t *word, uint32_t value, int64_t ms) {
     return syscall(SYS_futex, word, FUTEX_WAIT, value, &pause, NULL, 0) == 0 ? 0 : errno;
 }
 
-static void wake_all(word_t *word) {
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
+static void wake_all(word_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 /* After a seq_cst change of the word: pairs with the sleeper's add (NOTE sleep). */
 static inline void wake_sleepers(word_t *word, word_t *sleepers) {
@@ -105,8 +103,7 @@ static void list_late(const struct wait *w, char *text, size_t size) {
         return;
     }
     for (int r = 0; r < m->world_size; r++) {
-        uint32_t count =
-            atomic_load_explicit(arrivals_of(m, r, w->channel), memory_order_acquire);
+        uint32_t count = atomic_load_explicit(arrivals_of(m, r, w->channel), memory_order_acquire);
         present[r] = (int32_t)(count - w->target) >= 0;
     }
     symm__list_missing(present, m->world_size, text, size);
@@ -125,7 +122,8 @@ static int fail_timeout(const struct wait *w) {
                          w->target ? "signal" : "take the signal before this one", waited_s(w));
 }
 
-/* Looks at everything but the word that can end a wait. What a peer wrote before it ended counts. */
+/* Looks at everything but the word that can end a wait. What a peer wrote before it ended counts.
+ */
 static int look_around(const struct wait *w) {
     struct symm__group_info *info = w->memory->info;
     int rc = symm__wait_poll();
@@ -180,7 +178,8 @@ static int wait_until(struct wait *w) {
     }
     for (int i = 0; i < YIELDS; i++) {
         if (reached(w, atomic_load_explicit(w->word, memory_order_acquire))) return SYMM_OK;
-        if (i % YIELDS_PER_LOOK == YIELDS_PER_LOOK - 1 && symm__deadline_passed(w->deadline_ns)) break;
+        if (i % YIELDS_PER_LOOK == YIELDS_PER_LOOK - 1 && symm__deadline_passed(w->deadline_ns))
+            break;
         sched_yield();
     }
     return sleep_until(w);
@@ -228,8 +227,14 @@ int symm_memory_put_signal(symm_memory *memory, int dst_rank, int channel, int64
         symm__activity_begin(SYMM__ACT_put_signal, memory->activity_group, dst_rank, channel);
     word_t *slot = slot_of(memory, dst_rank, channel, memory->rank);
     word_t *sleepers = slot_sleepers(memory, dst_rank, channel, memory->rank);
-    struct wait w = {.memory = memory, .op = "put_signal", .peer = dst_rank, .channel = channel,
-                     .timeout_ms = timeout_ms, .word = slot, .sleepers = sleepers, .target = 0};
+    struct wait w = {.memory = memory,
+                     .op = "put_signal",
+                     .peer = dst_rank,
+                     .channel = channel,
+                     .timeout_ms = timeout_ms,
+                     .word = slot,
+                     .sleepers = sleepers,
+                     .target = 0};
     uint32_t is_free = 0;
     /* Release: pairs with the acquire in wait_signal; seq_cst for NOTE sleep. */
     while (rc == SYMM_OK && !atomic_compare_exchange_weak_explicit(
@@ -249,8 +254,14 @@ int symm_memory_wait_signal(symm_memory *memory, int src_rank, int channel, int6
         symm__activity_begin(SYMM__ACT_wait_signal, memory->activity_group, src_rank, channel);
     word_t *slot = slot_of(memory, memory->rank, channel, src_rank);
     word_t *sleepers = slot_sleepers(memory, memory->rank, channel, src_rank);
-    struct wait w = {.memory = memory, .op = "wait_signal", .peer = src_rank, .channel = channel,
-                     .timeout_ms = timeout_ms, .word = slot, .sleepers = sleepers, .target = 1};
+    struct wait w = {.memory = memory,
+                     .op = "wait_signal",
+                     .peer = src_rank,
+                     .channel = channel,
+                     .timeout_ms = timeout_ms,
+                     .word = slot,
+                     .sleepers = sleepers,
+                     .target = 1};
     rc = wait_until(&w);
     if (rc == SYMM_OK) {
         /* Only this rank sets it back. Release: the source's next put comes after this rank's
@@ -273,8 +284,12 @@ int symm_memory_barrier(symm_memory *memory, int channel, int64_t timeout_ms) {
     /* Release: pairs with the peers' acquire in wait_until; seq_cst for NOTE sleep. */
     uint32_t count = atomic_fetch_add_explicit(own, 1, memory_order_seq_cst) + 1;
     wake_sleepers(own, own + 1);
-    struct wait w = {.memory = memory, .op = "barrier", .channel = channel,
-                     .timeout_ms = timeout_ms, .target = count, .at_least = 1};
+    struct wait w = {.memory = memory,
+                     .op = "barrier",
+                     .channel = channel,
+                     .timeout_ms = timeout_ms,
+                     .target = count,
+                     .at_least = 1};
     for (int i = 1; i < memory->world_size && rc == SYMM_OK; i++) {
         w.peer = (memory->rank + i) % memory->world_size;
         w.word = arrivals_of(memory, w.peer, channel);

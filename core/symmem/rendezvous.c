@@ -181,7 +181,8 @@ static void close_received(struct meeting *m) {
 static void fill_result(struct result *mine, int status) {
     memset(mine, 0, sizeof *mine);
     mine->status = status;
-    if (status < 0) snprintf(mine->message, sizeof mine->message, "%.390s", symm_last_error()->message);
+    if (status < 0)
+        snprintf(mine->message, sizeof mine->message, "%.390s", symm_last_error()->message);
 }
 
 /* All ranks tell how it went. Where several failed, this rank's own error is kept, else the lowest
@@ -265,8 +266,8 @@ static int meet(struct symm__group_info *info, struct symm__block *block, int64_
 static int open_mesh(struct symm__group_info *info, int64_t deadline_ns) {
     struct symm__mesh *mesh = NULL;
     if (info->mesh) return SYMM_OK;
-    int rc = symm__mesh_open(info->name, info->rank, info->world_size, info->store, deadline_ns,
-                             &mesh);
+    int rc =
+        symm__mesh_open(info->name, info->rank, info->world_size, info->store, deadline_ns, &mesh);
     if (rc == SYMM_OK) atomic_store_explicit(&info->mesh, mesh, memory_order_release);
     return rc;
 }
@@ -326,10 +327,11 @@ int symm_memory_rendezvous(symm_tensor *tensor, const char *group_name, int64_t 
 
 static int fail_unmet(const char *group_name) {
     struct symm__where where = {"get_symmetric_memory", group_name, -1, -1, -1, -1};
-    return symm__fail_at(&where, SYMM_EINVALID,
-                         "this block was not rendezvoused in group '%s' yet: call rendezvous on all "
-                         "its ranks first",
-                         group_name);
+    return symm__fail_at(
+        &where, SYMM_EINVALID,
+        "this block was not rendezvoused in group '%s' yet: call rendezvous on all "
+        "its ranks first",
+        group_name);
 }
 
 int symm_memory_of(const symm_tensor *tensor, const char *group_name, symm_memory **out) {

@@ -6,7 +6,8 @@
  * the peers' segments; a block with a living tensor holds its handles, one a group, so that asking
  * for one again costs no communication on any rank, whatever the collector of one did meanwhile.
  * When the last tensor of a block goes, the block lets its handles go (a persistent block never
- * does); when a group ends, it takes its handles out of all blocks. What a user still holds lives on.
+ * does); when a group ends, it takes its handles out of all blocks. What a user still holds lives
+ * on.
  *
  * NOTE front. A block is [front | data]. Every word of a front belongs to one of these areas:
  *   area      word (uint32)              index        who writes                       at rest
@@ -51,12 +52,12 @@ struct symm__group_info {
     char name[SYMM_GROUP_NAME_MAX + 1];
     int rank;
     int world_size;
-    int64_t timeout_ms; /* > 0 or -1 */
-    symm_store *store;  /* a prefix store of this group's own */
+    int64_t timeout_ms;   /* > 0 or -1 */
+    symm_store *store;    /* a prefix store of this group's own */
     pthread_mutex_t lock; /* held through a rendezvous: mesh, rounds and caches */
     /* NULL until the first rendezvous; then for good. Release when opened, acquire without lock. */
     struct symm__mesh *_Atomic mesh;
-    atomic_int ended;   /* release when unset, acquire in every operation and slice */
+    atomic_int ended; /* release when unset, acquire in every operation and slice */
 };
 
 int symm__group_info_find(const char *name, struct symm__group_info **out);
@@ -79,10 +80,10 @@ struct symm__block {
     char default_group[SYMM_GROUP_NAME_MAX + 1];
     int64_t alloc_id; /* -1: not persistent */
     /* under symm__blocks_lock: */
-    int tensors;               /* storages of it that live: 0 or 1 */
-    int front_taken;           /* a group uses its front */
-    symm_memory *handles;      /* one reference each */
-    struct symm__block *next;  /* all blocks of the process */
+    int tensors;              /* storages of it that live: 0 or 1 */
+    int front_taken;          /* a group uses its front */
+    symm_memory *handles;     /* one reference each */
+    struct symm__block *next; /* all blocks of the process */
 };
 
 extern pthread_mutex_t symm__blocks_lock;
@@ -125,7 +126,7 @@ void symm__mapping_release(struct symm__mapping *mapping);
 
 struct symm__view { /* one rank's part, as mapped here */
     char *buffer;
-    char *front; /* base of its front for this group */
+    char *front;                          /* base of its front for this group */
     struct symm__mapping *buffer_mapping; /* NULL for this rank's own */
     struct symm__mapping *pad_mapping;    /* NULL where the front is the block's own */
 };

@@ -21,7 +21,8 @@ static void must(int rc, const char *what) {
     exit(1);
 }
 
-/* The application's own protocol on its own channel: set my slot at every peer, then take theirs. */
+/* The application's own protocol on its own channel: set my slot at every peer, then take theirs.
+ */
 static void meet(symm_memory *memory, int channel) {
     int world = symm_memory_world_size(memory), rank = symm_memory_rank(memory);
     uint32_t *const *pads = symm_memory_signal_pad_ptrs(memory);
@@ -41,7 +42,8 @@ static void all_reduce(symm_memory *memory, float *result) {
     meet(memory, 3);
     for (int i = 0; i < ELEMENTS; i++) {
         float sum = 0;
-        for (int r = 0; r < symm_memory_world_size(memory); r++) sum += ((const float *)buffers[r])[i];
+        for (int r = 0; r < symm_memory_world_size(memory); r++)
+            sum += ((const float *)buffers[r])[i];
         result[i] = sum;
     }
     meet(memory, 4);
@@ -50,7 +52,8 @@ static void all_reduce(symm_memory *memory, float *result) {
 static long count_wrong(const float *result, int world, int round) {
     long wrong = 0;
     for (int i = 0; i < ELEMENTS; i++) {
-        wrong += result[i] != (float)(world * (i % 100 + round) + world * (world - 1) / 2);
+        int sum = world * (i % 100 + round) + world * (world - 1) / 2;
+        wrong += result[i] != (float)sum;
     }
     return wrong;
 }
@@ -68,7 +71,8 @@ int main(void) {
     group_options.timeout_ms = 20000;
     must(symm_group_init(&group_options, &group), "symm_group_init");
     options.group_name = symm_group_name(group);
-    must(symm_memory_empty_strided(shape, NULL, 1, SYMM_DTYPE_float32, &options, &tensor), "allocate");
+    must(symm_memory_empty_strided(shape, NULL, 1, SYMM_DTYPE_float32, &options, &tensor),
+         "allocate");
     must(symm_memory_rendezvous(tensor, NULL, 0, &memory), "rendezvous");
     must(symm_memory_of(tensor, NULL, &again), "symm_memory_of");
     if (again != memory) return 2;
@@ -77,7 +81,8 @@ int main(void) {
     int rank = symm_memory_rank(memory), world = symm_memory_world_size(memory);
     float *mine = symm_memory_buffer_ptrs(memory)[rank];
     if (mine != symm_tensor_data(tensor)) return 3;
-    if (symm_memory_buffer_size(memory) != ELEMENTS * 4 || symm_memory_offset(memory) != 0) return 4;
+    if (symm_memory_buffer_size(memory) != ELEMENTS * 4 || symm_memory_offset(memory) != 0)
+        return 4;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < ELEMENTS; i++) mine[i] = (float)(i % 100 + round + rank);
         all_reduce(memory, result);

@@ -34,7 +34,8 @@ TEST(durations) {
 
 TEST(durations_that_are_none) {
     int64_t ms = -77;
-    const char *bad[] = {"", "ms", "-2", "1e3", "0x10", "1.2.3", "5 parsecs", "1s2", " 1", "inf", "nan"};
+    const char *bad[] = {"",          "ms",  "-2", "1e3", "0x10", "1.2.3",
+                         "5 parsecs", "1s2", " 1", "inf", "nan"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK_FAILS(symm_parse_duration(bad[i], 1, &ms), SYMM_EINVALID, "is not a duration");
     }

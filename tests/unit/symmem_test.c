@@ -95,7 +95,8 @@ static void sleeps_and_wakes(struct rank *r) {
     CHECK_OK(symm_memory_barrier(r->memory, 0, 0));
     const char *front = r->memory->views[r->rank].front;
     for (int64_t at = r->memory->front.pad; at < r->memory->front.barrier; at += 4) {
-        CHECK_UINT(*(const uint32_t *)(const void *)(front + at), 0); /* slots and sleepers at rest */
+        CHECK_UINT(*(const uint32_t *)(const void *)(front + at),
+                   0); /* slots and sleepers at rest */
     }
     CHECK_OK(symm_memory_barrier(r->memory, 0, 0));
     close_block(r);
@@ -151,7 +152,8 @@ static void one_rank_cannot_map_its_pad(struct rank *r) {
     REQUIRE_OK(symm_memory_set_group_info("second", r->rank, r->world, store, 10000));
     if (r->rank == 1) setenv("SYMM_SHM_LIMIT", "1", 1);
     symm_memory *memory = NULL;
-    CHECK_FAILS(symm_memory_rendezvous(r->tensor, "second", 0, &memory), SYMM_EOOM, "SYMM_SHM_LIMIT=1");
+    CHECK_FAILS(symm_memory_rendezvous(r->tensor, "second", 0, &memory), SYMM_EOOM,
+                "SYMM_SHM_LIMIT=1");
     CHECK_INT(symm_last_error()->peer, 1);
     unsetenv("SYMM_SHM_LIMIT");
     CHECK_OK(symm_memory_rendezvous(r->tensor, "second", 0, &memory));
