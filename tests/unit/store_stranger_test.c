@@ -5,13 +5,16 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <symm/error.h>
 #include <symm/store.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -198,18 +201,29 @@ TEST(a_client_that_dies_while_it_waits_is_forgotten) {
     stop_daemon();
 }
 
-/* Asks for the same large value again and again without reading: the daemon keeps a bounded
- * backlog for it and serves the others. */
+/* Reads the reply with this id, whose value is `size` bytes of `byte`. */
+static int reads_reply(int fd, uint64_t id, char *answer, size_t size, char byte) {
+    read_exactly(fd, answer, SYMM__WIRE_HEADER_SIZE + size);
+    struct symm__cursor cursor = {answer, SYMM__WIRE_HEADER_SIZE, 0};
+    int ok = symm__cursor_u32(&cursor) == size;
+    symm__cursor_u32(&cursor);
+    ok &= symm__cursor_u64(&cursor) == id;
+    return ok && answer[SYMM__WIRE_HEADER_SIZE] == byte && answer[15 + size] == byte;
+}
+
+/* Asks again and again, more than the daemon reads at once, and reads nothing: the daemon keeps a
+ * bounded backlog for it and serves the others. At last it reads, and nothing is missing. */
 TEST(a_client_that_does_not_read_holds_up_nobody) {
-    enum { LARGE = 1 << 20, ASKED = 2000 };
+    enum { SIZE = 16384, ASKED = 15000 };
     struct symm__frame_header get = {2, SYMM__WIRE_GET, 0, 0};
     struct symm__buffer requests = {NULL, 0, 0, 0};
-    char head[SYMM__WIRE_HEADER_SIZE], *large = calloc(1, LARGE);
+    char head[SYMM__WIRE_HEADER_SIZE], *value = malloc(SIZE + SYMM__WIRE_HEADER_SIZE);
     start_daemon(5000);
     symm_store *store = open_client();
-    REQUIRE(store && large);
-    CHECK_OK(symm_store_set(store, s("k"), (struct symm_slice){large, LARGE}));
-    int fd = connect_raw(daemon_port);
+    REQUIRE(store && value);
+    memset(value, 'v', SIZE);
+    CHECK_OK(symm_store_set(store, s("k"), (struct symm_slice){value, SIZE}));
+    int fd = connect_raw(daemon_port), wrong = 0;
     greet_raw(fd);
     for (uint64_t i = 1; i <= ASKED; i++) {
         get.id = i;
@@ -219,17 +233,12 @@ TEST(a_client_that_does_not_read_holds_up_nobody) {
     }
     write_raw(fd, requests.data, requests.size);
     for (int i = 0; i < 100; i++) check_serves(store);
-    char *answer = malloc(SYMM__WIRE_HEADER_SIZE + LARGE); /* now it reads: all are there */
-    for (int i = 0; i < 50; i++) read_exactly(fd, answer, SYMM__WIRE_HEADER_SIZE + LARGE);
-    struct symm__cursor cursor = {answer, SYMM__WIRE_HEADER_SIZE, 0};
-    CHECK_UINT(symm__cursor_u32(&cursor), LARGE);
-    symm__cursor_u32(&cursor);
-    CHECK_UINT(symm__cursor_u64(&cursor), 50);
+    for (uint64_t i = 1; i <= ASKED; i++) wrong += !reads_reply(fd, i, value, SIZE, 'v');
+    CHECK_INT(wrong, 0);
     close(fd);
     check_serves(store);
     symm__buffer_free(&requests);
-    free(answer);
-    free(large);
+    free(value);
     symm_store_release(store);
     stop_daemon();
 }
@@ -238,7 +247,7 @@ TEST(the_end_does_not_wait_for_a_client_that_does_not_read) {
     enum { LARGE = 32 << 20 };
     struct symm__frame_header get = {2, SYMM__WIRE_GET, 0, 1};
     char head[SYMM__WIRE_HEADER_SIZE], *large = calloc(1, LARGE);
-    start_daemon(5000);
+    start_daemon(3600000); /* which would end it at last */
     symm_store *store = open_client();
     REQUIRE(store && large);
     CHECK_OK(symm_store_set(store, s("k"), (struct symm_slice){large, LARGE}));
@@ -310,7 +319,7 @@ static void welcome(int fd) {
     read_greeting(fd);
     symm__wire_put_u32(bytes, SYMM__WIRE_ANSWER | SYMM__WIRE_VERSION);
     symm__wire_put_header(bytes + 4, &hello);
-    for (int i = 0; i < 5; i++) symm__wire_put_u64(bytes + 4 + 16 + 8 + 8 * i, 1 << 20);
+    for (int i = 0; i < 5; i++) symm__wire_put_u64(bytes + 4 + 16 + 8 + 8 * i, 64 << 20);
     for (size_t i = 0; i < sizeof bytes; i++) write_raw(fd, bytes + i, 1);
 }
 
@@ -366,6 +375,42 @@ TEST(an_answer_that_crosses_the_cancellation_is_a_success) {
     }
     symm_store_release(store);
     end_stage(&stage);
+}
+
+/* Writes much that nobody waits for before it reads the request: the client reads while it writes,
+ * else both would stand. */
+static void write_before_reading(int fd, int turn) {
+    enum { PARTS = 64, PART = 1 << 20 };
+    char head[SYMM__WIRE_HEADER_SIZE], *part = calloc(1, PART);
+    struct symm__frame_header stale = {PART, SYMM__WIRE_GET, SYMM__WIRE_REPLY, 12345};
+    (void)turn;
+    welcome(fd);
+    symm__wire_put_header(head, &stale);
+    for (int i = 0; part && i < PARTS; i++) {
+        write_raw(fd, head, sizeof head);
+        write_raw(fd, part, PART);
+    }
+    struct symm__frame_header set = read_header(fd);
+    for (size_t left = set.length; part && left; left -= left < PART ? left : PART) {
+        read_exactly(fd, part, left < PART ? left : PART);
+    }
+    answer(fd, &set, "");
+    CHECK_INT(read_header(fd).operation, SYMM__WIRE_LEAVE);
+    free(part);
+}
+
+TEST(a_client_reads_while_it_writes) {
+    enum { LARGE = 48 << 20 };
+    struct stage stage;
+    symm_store *store = NULL;
+    char *large = calloc(1, LARGE);
+    begin_stage(&stage, 1, write_before_reading);
+    REQUIRE(large);
+    REQUIRE_OK(open_at(&stage, PATIENCE_MS, &store));
+    CHECK_OK(symm_store_set(store, s("k"), (struct symm_slice){large, LARGE}));
+    symm_store_release(store);
+    end_stage(&stage);
+    free(large);
 }
 
 /* Answers of another id, a notice of a later version, and only then the answer. */
@@ -456,6 +501,25 @@ static void echo(int fd, int turn) {
     read_greeting(fd);
     symm__wire_put_u32(nonce, SYMM__WIRE_NONCE | SYMM__WIRE_VERSION);
     write_raw(fd, nonce, sizeof nonce);
+}
+
+/* In a network whose only free port is the one that is asked for, connecting to it connects the
+ * socket to itself. */
+TEST(a_socket_that_reaches_itself_reaches_nobody) {
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    struct symm_tcp_store_options options = SYMM_TCP_STORE_OPTIONS_INIT;
+    symm_store *store = NULL;
+    if (unshare(CLONE_NEWNET) != 0) SKIP("only root can make a network of its own");
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK_INT(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+    close(fd);
+    FILE *range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "w");
+    if (!range) SKIP("the range of local ports cannot be set");
+    fprintf(range, "40000 40000");
+    if (fclose(range) != 0) SKIP("the range of local ports cannot be set");
+    options.port = 40000;
+    options.timeout_ms = 100;
+    CHECK_FAILS(symm_store_open_tcp(&options, &store), SYMM_ENETWORK, "no store could be reached");
 }
 
 TEST(a_daemon_of_the_plain_protocol_is_said_so) {
