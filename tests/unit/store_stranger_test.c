@@ -92,6 +92,15 @@ static void greet_raw(int fd) {
     read_exactly(fd, hello, sizeof hello);
 }
 
+/* Asks for "k" in one piece, so that the request is there when this returns. */
+static void ask_for_k(int fd) {
+    char request[SYMM__WIRE_HEADER_SIZE + 2];
+    struct symm__frame_header get = {2, SYMM__WIRE_GET, 0, 1};
+    symm__wire_put_header(request, &get);
+    memcpy(request + SYMM__WIRE_HEADER_SIZE, "/k", 2);
+    write_raw(fd, request, sizeof request);
+}
+
 static void check_serves(symm_store *store) {
     int64_t sum;
     CHECK_OK(symm_store_add(store, s("served"), 1, &sum));
@@ -178,8 +187,6 @@ TEST(half_a_request_holds_up_nobody) {
 }
 
 TEST(a_client_that_dies_while_it_waits_is_forgotten) {
-    char head[SYMM__WIRE_HEADER_SIZE];
-    struct symm__frame_header get = {2, SYMM__WIRE_GET, 0, 1};
     int left = -1;
     start_daemon(5000);
     symm_store *store = open_client();
@@ -187,9 +194,7 @@ TEST(a_client_that_dies_while_it_waits_is_forgotten) {
     for (int i = 0; i < 20; i++) {
         int fd = connect_raw(daemon_port);
         greet_raw(fd);
-        symm__wire_put_header(head, &get);
-        write_raw(fd, head, sizeof head);
-        write_raw(fd, "/k", 2);
+        ask_for_k(fd);
         close(fd);
     }
     int64_t deadline = INT64_MAX;
@@ -245,17 +250,14 @@ TEST(a_client_that_does_not_read_holds_up_nobody) {
 
 TEST(the_end_does_not_wait_for_a_client_that_does_not_read) {
     enum { LARGE = 32 << 20 };
-    struct symm__frame_header get = {2, SYMM__WIRE_GET, 0, 1};
-    char head[SYMM__WIRE_HEADER_SIZE], *large = calloc(1, LARGE);
+    char *large = calloc(1, LARGE);
     start_daemon(3600000); /* which would end it at last */
     symm_store *store = open_client();
     REQUIRE(store && large);
     CHECK_OK(symm_store_set(store, s("k"), (struct symm_slice){large, LARGE}));
     int fd = connect_raw(daemon_port);
     greet_raw(fd);
-    symm__wire_put_header(head, &get);
-    write_raw(fd, head, sizeof head);
-    write_raw(fd, "/k", 2);
+    ask_for_k(fd);
     check_serves(store);
     stop_daemon();
     CHECK_FAILS(symm_store_set(store, s("k"), s("v")), SYMM_ENETWORK, "master has ended");
