@@ -7,6 +7,8 @@
  * call on the same object. Lifetime: counted. symm_store_retain and symm_store_release may be
  * called from any thread; the last release closes it.
  * Blocking calls take `timeout_ms` as symm/wait.h defines it; 0 means the store's own timeout.
+ * Limits: a key has at most 8191 bytes, prefixes included, a value 64 MiB; a request names at most
+ * 131072 keys; all keys and values together take 1 GiB. Over one is SYMM_ELIMIT naming it.
  * Errors common to all: SYMM_ETIMEOUT, SYMM_ENETWORK (connection lost), SYMM_ESTORE (refused by the
  * other side), SYMM_EINTERRUPTED, SYMM_EINVALID.
  */
@@ -47,15 +49,21 @@ struct symm_tcp_store_options {
     size_t size;          /* sizeof this struct */
     const char *host;     /* name or address; "@name" is an abstract Unix socket, port unused */
     int port;             /* 0 on the master: the kernel picks; read it with symm_store_port */
-    int world_size;       /* -1: unknown; 0 is an error */
+    int world_size;       /* number of clients, the master's own included; -1: unknown */
     int is_master;        /* run the daemon in this process */
-    int wait_for_workers; /* the master waits until world_size clients have connected */
-    int listen_fd;        /* -1, or a bound stream socket that the daemon takes over */
+    int wait_for_workers; /* with a world_size: count as a worker, and the master waits for all */
+    int listen_fd;        /* -1, or a stream socket bound to `port` (0: to any), which the
+                             daemon takes over if opening succeeds */
     int64_t timeout_ms;   /* connecting, and default of every wait; 0: 300 s */
 };
 #define SYMM_TCP_STORE_OPTIONS_INIT \
     { sizeof(struct symm_tcp_store_options), "127.0.0.1", SYMM_STORE_DEFAULT_PORT, -1, 0, 1, -1, 0 }
 
+/* A client goes on trying until the timeout. A master listens on `host` if that is a number or
+ * "localhost", else (a name, "", "*") on all addresses; only processes of this user get through
+ * to an abstract socket. PyTorch's store clients (set, get, add, check, wait, compare_set, append,
+ * multi_get, multi_set, delete_key, num_keys) may use the same daemon and see the same keys.
+ * Errors: SYMM_ENETWORK (port in use, nobody there, no store), SYMM_ETIMEOUT (workers missing). */
 int symm_store_open_tcp(const struct symm_tcp_store_options *options, symm_store **out);
 /* In-process store. */
 int symm_store_open_hash(symm_store **out);
