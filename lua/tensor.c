@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* Bytes of tensors between two steps of the collector. */
-#define COLLECTOR_STEP (32 * 1024 * 1024)
+/* Bytes of tensors between two steps of the collector: few enough that what it frees is still in a
+ * cache when it is used again. */
+#define COLLECTOR_STEP (8 * 1024 * 1024)
+#define COLLECTOR_MOST (1024 * 1024 * 1024) /* that it is told at once */
 
 static void release_tensor(void *object) { symm_tensor_release(object); }
 
@@ -36,10 +38,11 @@ struct symmL_tensor_state *symmL_tensor_state(lua_State *L) {
  * collector stays stopped. */
 static void tell_collector(lua_State *L, int64_t nbytes) {
     struct symmL_tensor_state *state = symmL_tensor_state(L);
-    state->untold += nbytes < COLLECTOR_STEP ? nbytes : COLLECTOR_STEP;
+    state->untold += nbytes < COLLECTOR_MOST ? nbytes : COLLECTOR_MOST;
     if (state->untold < COLLECTOR_STEP) return;
+    int kibibytes = (int)(state->untold / 1024);
     state->untold = 0;
-    if (lua_gc(L, LUA_GCISRUNNING)) lua_gc(L, LUA_GCSTEP, COLLECTOR_STEP / 1024);
+    if (lua_gc(L, LUA_GCISRUNNING)) lua_gc(L, LUA_GCSTEP, kibibytes);
 }
 
 void symmL_push_new_tensor(lua_State *L, symm_tensor *tensor) {

@@ -157,28 +157,40 @@ static int tensor_movedim(lua_State *L) {
 
 /* ---- chunks ---- */
 
-/* chunk(chunks[, dim]): a list of views. Each is made by itself, so that an error in between leaves
- * nothing behind. */
+/* Pushes a list of `count` closed boxes: filling them later needs no memory. */
+static void push_boxes(lua_State *L, int count) {
+    lua_createtable(L, count, 0);
+    for (int i = 1; i <= count; i++) {
+        symmL_new_box(L, &symmL_tensor_class);
+        lua_rawseti(L, -2, i);
+    }
+}
+
+/* chunk(chunks[, dim]): a list of views */
 static int tensor_chunk(lua_State *L) {
     const char *op = "chunk";
     symm_tensor *tensor = symmL_check_tensor(L, 1, op);
     symmL_arg_count(L, 3, op);
-    int chunks = symmL_arg_int32(L, 2, op, "chunks"), ndim = symm_tensor_ndim(tensor);
+    int chunks = symmL_arg_int32(L, 2, op, "chunks"), count = 0;
     int dim = lua_isnoneornil(L, 3) ? 0 : symmL_arg_int32(L, 3, op, "dim");
-    if (chunks < 1) symmL_fail(L, SYMM_EINVALID, op, "chunks must be at least 1, not %d", chunks);
-    if (dim < -ndim || dim >= ndim) {
-        symmL_fail(L, SYMM_EINVALID, op, "there is no dimension %d; the tensor has %d", dim, ndim);
+    int64_t most = symm_tensor_numel(tensor) > 0 ? symm_tensor_numel(tensor) : 1;
+    if (chunks > most) chunks = (int)most; /* no dimension has more; keeps the lists short */
+    push_boxes(L, chunks > 0 ? chunks : 0);
+    symm_tensor **views =
+        lua_newuserdatauv(L, (size_t)(chunks > 0 ? chunks : 1) * sizeof *views, 0);
+    symmL_check(L, symm_tensor_chunk(tensor, chunks, dim, views, &count));
+    for (int i = 0; i < chunks; i++) {
+        lua_rawgeti(L, -2, i + 1);
+        void **box = lua_touserdata(L, -1);
+        lua_pop(L, 1);
+        if (i < count) {
+            *box = views[i];
+        } else {
+            lua_pushnil(L);
+            lua_rawseti(L, -3, i + 1);
+        }
     }
-    int64_t size = symm_tensor_shape(tensor)[dim < 0 ? dim + ndim : dim];
-    int64_t piece = size / chunks + (size % chunks != 0), start = 0;
-    lua_newtable(L);
-    for (int i = 1; i == 1 || start < size; i++, start += piece) {
-        symm_tensor *view = NULL;
-        int64_t length = size - start < piece ? size - start : piece;
-        symmL_check(L, symm_tensor_narrow(tensor, dim, start, length, &view));
-        symmL_push_view(L, view);
-        lua_rawseti(L, -2, i);
-    }
+    lua_pop(L, 1);
     return 1;
 }
 

@@ -45,11 +45,24 @@ int symm_tensor_full(const int64_t *shape, int ndim, symm_scalar value, symm_dty
 
 /* ---- copy ---- */
 
+static int is_plain(const symm_tensor *tensor, const symm_tensor *source) {
+    return tensor->dtype == source->dtype && symm__same_shape(tensor, source) &&
+           symm_tensor_is_contiguous(tensor) && symm_tensor_is_contiguous(source);
+}
+
 /* Everything is checked, and the two do not overlap. */
 static int convert(symm_tensor *tensor, const symm_tensor *source) {
     const struct symm__kernels *kernels = NULL;
+    const struct symm__device *device = NULL;
+    if (tensor->numel == 0) return SYMM_OK;
+    if (is_plain(tensor, source)) {
+        int rc = symm__device_find(symm_tensor_device(tensor), &device);
+        if (rc < 0) return rc;
+        return device->copy(symm_tensor_data(tensor), symm_tensor_data(source),
+                            symm_tensor_nbytes(tensor));
+    }
     int rc = symm__kernels_of("copy", tensor, &kernels);
-    if (rc < 0 || tensor->numel == 0) return rc;
+    if (rc < 0) return rc;
     struct symm__loop loop;
     const symm_tensor *operands[] = {tensor, source};
     symm__loop_build(&loop, tensor->shape, tensor->ndim, 2, operands);

@@ -98,10 +98,39 @@ static int prepare(const struct symm__matrix *matrix, symm_dtype own, symm_dtype
     return SYMM_OK;
 }
 
+/* Elements between neighbours of an operand that is a vector, lying or standing. */
+static int vector_step(const struct operand *vector, int is_column) {
+    int is_gapped = is_column == (vector->transpose == CblasNoTrans);
+    return is_gapped ? vector->lead : 1;
+}
+
+/* y = m x; `rows` and `columns` are m's as it is multiplied. */
+static void multiply_vector(symm_dtype dtype, const struct operand *m, CBLAS_TRANSPOSE transpose,
+                            int rows, int columns, const void *x, int x_step, void *y, int y_step) {
+    int stored_rows = transpose == CblasNoTrans ? rows : columns;
+    int stored_columns = transpose == CblasNoTrans ? columns : rows;
+    if (dtype == SYMM_DTYPE_float64) {
+        cblas_dgemv(CblasRowMajor, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
+                    x_step, 0, y, y_step);
+    } else {
+        cblas_sgemv(CblasRowMajor, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
+                    x_step, 0, y, y_step);
+    }
+}
+
+static CBLAS_TRANSPOSE turned(CBLAS_TRANSPOSE transpose) {
+    return transpose == CblasNoTrans ? CblasTrans : CblasNoTrans;
+}
+
 static void multiply(symm_dtype dtype, const struct symm__matmul *m, const struct operand *a,
                      const struct operand *b, void *c, int lead) {
     int rows = (int)m->rows, columns = (int)m->columns, inner = (int)m->inner;
-    if (dtype == SYMM_DTYPE_float64) {
+    if (columns == 1 && inner > 0) { /* without inner, gemv would leave c as it is */
+        multiply_vector(dtype, a, a->transpose, rows, inner, b->data, vector_step(b, 1), c, lead);
+    } else if (rows == 1 && inner > 0) { /* c' = b' a' */
+        multiply_vector(dtype, b, turned(b->transpose), columns, inner, a->data, vector_step(a, 0),
+                        c, 1);
+    } else if (dtype == SYMM_DTYPE_float64) {
         cblas_dgemm(CblasRowMajor, a->transpose, b->transpose, rows, columns, inner, 1, a->data,
                     a->lead, b->data, b->lead, 0, c, lead);
     } else {

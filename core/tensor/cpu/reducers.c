@@ -43,37 +43,49 @@ JOIN_EXTREMES(uint64_t)
 /* `lane` is a lane's type and `start` what it begins with; `take` makes a lane of the element x,
  * and `give` a `result` of the joined lane a and the number of elements, count. */
 #define REDUCER(...) REDUCER_OF(__VA_ARGS__)
-#define REDUCER_OF(op, name, type, lane, start, take, result, give)                           \
-    enum { op##_size_##name = sizeof(lane) };                                                 \
-    static void op##_begin_##name(void *to, int64_t count) {                                  \
-        lane *lanes = to;                                                                     \
-        for (int64_t i = 0; i < count; i++) lanes[i] = start;                                 \
-    }                                                                                         \
-    static void op##_row_##name(void *to, const void *from, int64_t n) {                      \
-        lane lanes[SYMM__LANES];                                                              \
-        const type *in = from;                                                                \
-        int64_t i = 0;                                                                        \
-        memcpy(lanes, to, sizeof lanes);                                                      \
-        for (; i + SYMM__LANES <= n; i += SYMM__LANES) {                                      \
-            for (int k = 0; k < SYMM__LANES; k++) {                                           \
-                SYMM__COMPUTE_##name x = symm__get_##name(in[i + k]);                         \
-                lanes[k] = join_##op##_##lane(lanes[k], take);                                \
-            }                                                                                 \
-        }                                                                                     \
-        for (int k = 0; i < n; i++, k++) {                                                    \
-            SYMM__COMPUTE_##name x = symm__get_##name(in[i]);                                 \
-            lanes[k] = join_##op##_##lane(lanes[k], take);                                    \
-        }                                                                                     \
-        memcpy(to, lanes, sizeof lanes);                                                      \
-    }                                                                                         \
-    static void op##_column_##name(void *to, const void *from, int64_t n) {                   \
-        lane *restrict lanes = to;                                                            \
-        const type *restrict in = from;                                                       \
-        for (int64_t i = 0; i < n; i++) {                                                     \
-            SYMM__COMPUTE_##name x = symm__get_##name(in[i]);                                 \
-            lanes[i] = join_##op##_##lane(lanes[i], take);                                    \
-        }                                                                                     \
-    }                                                                                         \
+#define REDUCER_OF(op, name, type, lane, start, take, result, give) \
+    BEGIN(op, name, lane, start)                                    \
+    ROW(op, name, type, lane, take)                                 \
+    COLUMN(op, name, type, lane, take)                              \
+    FINISH(op, name, lane, result, give)
+
+#define BEGIN(op, name, lane, start)                          \
+    enum { op##_size_##name = sizeof(lane) };                 \
+    static void op##_begin_##name(void *to, int64_t count) {  \
+        lane *lanes = to;                                     \
+        for (int64_t i = 0; i < count; i++) lanes[i] = start; \
+    }
+
+#define ROW(op, name, type, lane, take)                                  \
+    static void op##_row_##name(void *to, const void *from, int64_t n) { \
+        lane lanes[SYMM__LANES];                                         \
+        const type *in = from;                                           \
+        int64_t i = 0;                                                   \
+        memcpy(lanes, to, sizeof lanes);                                 \
+        for (; i + SYMM__LANES <= n; i += SYMM__LANES) {                 \
+            for (int k = 0; k < SYMM__LANES; k++) {                      \
+                SYMM__COMPUTE_##name x = symm__get_##name(in[i + k]);    \
+                lanes[k] = join_##op##_##lane(lanes[k], take);           \
+            }                                                            \
+        }                                                                \
+        for (int k = 0; i < n; i++, k++) {                               \
+            SYMM__COMPUTE_##name x = symm__get_##name(in[i]);            \
+            lanes[k] = join_##op##_##lane(lanes[k], take);               \
+        }                                                                \
+        memcpy(to, lanes, sizeof lanes);                                 \
+    }
+
+#define COLUMN(op, name, type, lane, take)                                  \
+    static void op##_column_##name(void *to, const void *from, int64_t n) { \
+        lane *restrict lanes = to;                                          \
+        const type *restrict in = from;                                     \
+        for (int64_t i = 0; i < n; i++) {                                   \
+            SYMM__COMPUTE_##name x = symm__get_##name(in[i]);               \
+            lanes[i] = join_##op##_##lane(lanes[i], take);                  \
+        }                                                                   \
+    }
+
+#define FINISH(op, name, lane, result, give)                                                  \
     static void op##_finish_##name(const void *from, int64_t step, int64_t count, void *to) { \
         const lane *lanes = from;                                                             \
         lane quarter[4], a;                                                                   \
@@ -88,9 +100,40 @@ JOIN_EXTREMES(uint64_t)
 
 /* ---- the reducers of each kind of dtype ---- */
 
-#define TRUTHS(name, type)                                     \
-    REDUCER(all, name, type, uint8_t, 1, (x != 0), uint8_t, a) \
-    REDUCER(any, name, type, uint8_t, 0, (x != 0), uint8_t, a)
+/* Truth has no order: one lane for the whole row, as wide as what is compared, for vector code. */
+#define TRUTH_ROW(op, name, type, wide)                                  \
+    static void op##_row_##name(void *to, const void *from, int64_t n) { \
+        const type *restrict in = from;                                  \
+        uint8_t *lane = to;                                              \
+        wide a = *lane;                                                  \
+        for (int64_t i = 0; i < n; i++) {                                \
+            wide x = symm__get_##name(in[i]) != 0;                       \
+            a = (wide)TRUTH_##op(a, x);                                  \
+        }                                                                \
+        *lane = (uint8_t)a;                                              \
+    }
+#define TRUTH_all(a, x) ((a) & (x))
+#define TRUTH_any(a, x) ((a) | (x))
+#define TRUTH(op, name, type, wide, start)    \
+    BEGIN(op, name, uint8_t, start)           \
+    TRUTH_ROW(op, name, type, wide)           \
+    COLUMN(op, name, type, uint8_t, (x != 0)) \
+    FINISH(op, name, uint8_t, uint8_t, a)
+#define TRUTHS(name, type)                       \
+    TRUTH(all, name, type, TRUTH_WIDE_##name, 1) \
+    TRUTH(any, name, type, TRUTH_WIDE_##name, 0)
+#define TRUTH_WIDE_float64 uint64_t
+#define TRUTH_WIDE_float32 uint32_t
+#define TRUTH_WIDE_float16 uint32_t
+#define TRUTH_WIDE_bfloat16 uint32_t
+#define TRUTH_WIDE_int64 uint64_t
+#define TRUTH_WIDE_int32 uint32_t
+#define TRUTH_WIDE_int16 uint16_t
+#define TRUTH_WIDE_int8 uint8_t
+#define TRUTH_WIDE_uint8 uint8_t
+#define TRUTH_WIDE_uint32 uint32_t
+#define TRUTH_WIDE_uint64 uint64_t
+#define TRUTH_WIDE_bool uint8_t
 
 /* Sums and products of floats are computed in a wider type. */
 #define LANE_float64 double
