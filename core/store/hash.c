@@ -181,6 +181,7 @@ int symm_store_open_hash(symm_store **out) {
     struct hash_store *hash = calloc(1, sizeof *hash);
     if (!hash) return symm__fail_oom(sizeof *hash);
     struct symm__keyspace_limits limits = SYMM__KEYSPACE_LIMITS_INIT;
+    limits.key--; /* the slash that keys have on the wire: all kinds take the same keys */
     int rc = symm__keyspace_open(&limits, &hash->space);
     if (rc < 0) {
         free(hash);

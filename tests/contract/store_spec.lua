@@ -171,8 +171,8 @@ local cases = {
   end,
 
   ["limits are named"] = function(store)
-    fails("LIMIT", "key limit", store.set, store, ("k"):rep(8193), "v")
-    fails("LIMIT", "key limit", store.get, store, ("k"):rep(8193), 1)
+    fails("LIMIT", "key limit", store.set, store, ("k"):rep(8192), "v")
+    fails("LIMIT", "key limit", store.get, store, ("k"):rep(8192), 1)
     fails("LIMIT", "value limit", store.set, store, "k", ("v"):rep((64 << 20) + 1))
     local keys = {}
     for i = 1, 131073 do keys[i] = "k" end
@@ -278,6 +278,20 @@ describe("a prefix store", function()
   it("needs a store", function()
     fails("INVALID", "symm.store", symm.PrefixStore, "p", nil)
     fails("INVALID", "prefix must be a string", symm.PrefixStore, nil, base)
+  end)
+end)
+
+describe("the longest key", function()
+  it("is the same for all, prefixes included", function()
+    local hash <close> = symm.HashStore()
+    local master <close> = symm.TCPStore{ is_master = true, port = 0 }
+    for _, store in ipairs{ hash, master } do
+      store:set(("k"):rep(8191), "v")
+      assert.are.equal("v", store:get(("k"):rep(8191), 1))
+      local prefix = symm.PrefixStore("p", store)
+      prefix:set(("k"):rep(8189), "v")
+      fails("LIMIT", "key limit", prefix.set, prefix, ("k"):rep(8190), "v")
+    end
   end)
 end)
 

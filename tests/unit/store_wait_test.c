@@ -356,7 +356,7 @@ static void limits(symm_store *store) {
     REQUIRE(large);
     memset(large, 'k', LONGEST);
     CHECK_OK(symm_store_set(store, (struct symm_slice){large, KEY}, s("x")));
-    CHECK_FAILS(symm_store_set(store, (struct symm_slice){large, 8193}, s("x")), SYMM_ELIMIT,
+    CHECK_FAILS(symm_store_set(store, (struct symm_slice){large, 8192}, s("x")), SYMM_ELIMIT,
                 "key limit");
     CHECK_FAILS(symm_store_set(store, s("v"), (struct symm_slice){large, LONGEST + 1}), SYMM_ELIMIT,
                 "value limit of 67108864");
