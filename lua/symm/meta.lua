@@ -1,425 +1,335 @@
----@meta symm
 -- SPDX-License-Identifier: MIT
 --
--- What the module `symm` offers, for editors (LuaLS). Never run. One section a noun.
--- luacheck: ignore 212 241
+-- Types for editors: what a Lua language server (LuaLS) shows for `require "symm"`. Never loaded, and
+-- nothing is built from it; docs/lua-api.md tells what everything does. The tests hold it against the
+-- running module and that page. Tensors are in meta_tensor.lua.
+-- luacheck: ignore 212 241 431
+---@meta symm
 
+--- Milliseconds, or a text with a unit: "250ms", "2s", "1.5m", "1h". 0: the default; -1: none.
+---@alias symm.duration number|string
+
+---@class symm.error What a failed call raises; fields that do not apply are absent.
+---@field code symm.code
+---@field message string one line that a person can act on
+---@field op? string the operation
+---@field group? string the group's name
+---@field rank? integer the rank that reports
+---@field peer? integer the rank that it waited for, or that failed
+---@field channel? integer the signal channel
+---@field seq? integer the number of the operation in its group
+---@field where string the line of the script: "script.lua:7: "; may be empty
+---@field traceback? string once nothing has caught the error
+
+---@alias symm.code
+---| "TIMEOUT" a deadline passed
+---| "NETWORK" a connection could not be made or was lost
+---| "STORE" the store refused or could not serve a request
+---| "QUEUE_EMPTY" a queue was empty
+---| "INVALID" an argument is wrong
+---| "UNSUPPORTED" this combination is not supported
+---| "PEER_DIED" another rank's process has ended
+---| "MISMATCH" ranks disagree about a collective operation
+---| "ABORTED" the group or runtime was aborted
+---| "INTERRUPTED" a signal interrupted a wait
+---| "CLOSED" the object is closed
+---| "NOT_FOUND" no such name, file or key
+---| "EXISTS" the name is taken
+---| "DESTROYED" the named object was destroyed
+---| "LIMIT" a limit was exceeded
+---| "MISSING_PLUGIN" what was asked for needs a plugin that is missing
+---| "OOM" memory is exhausted or over a limit
+---| "CUDA" the CUDA driver or runtime reported an error
+---| "NCCL" NCCL reported an error
+---| "MPI" MPI reported an error
+---| "IO" the operating system reported an input or output error
+---| "SCRIPT" a Lua script raised an error of its own
+
+---@class symm
+---@field version string
+---@field dtypes symm.dtype[] the names of the element types
 local symm = {}
 
--- ---- errors ----
+--- Monotonic nanoseconds since an arbitrary point.
+---@return integer
+function symm.now_ns() end
 
----What every failing call raises. `tostring` gives one line.
----@class symm.error
----@field code string TIMEOUT, NETWORK, STORE, INVALID, UNSUPPORTED, NOT_FOUND, OOM, IO, ...
----@field message string
----@field where? string
----@field op? string
----@field group? string
+--- Sleeps; a number is milliseconds. Signals end it.
+---@param duration symm.duration
+function symm.sleep(duration) end
+
+-- ---- stores ----
+
+---@class symm.store
+---@field kind "tcp"|"hash"|"prefix"
+---@field port? integer the port in use
+---@field timeout integer default of its waits in milliseconds; -1: none
+local store = {}
+
+---@class symm.TimeoutOptions
+---@field timeout_ms? symm.duration
+
+---@class symm.TCPStoreOptions
+---@field host? string default "127.0.0.1"; "@name" is an abstract Unix socket
+---@field port? integer default 29500; 0 on the master: the kernel chooses
+---@field world_size? integer how many clients there will be
+---@field is_master? boolean run the daemon in this process
+---@field wait_for_workers? boolean default true
+---@field timeout? symm.duration of connecting, and default of every later wait
+---@field listen_fd? integer a bound socket that the daemon takes over
+
+---@class symm.RendezvousUrlOptions
 ---@field rank? integer
----@field peer? integer
----@field channel? integer
----@field seq? integer
+---@field world_size? integer
+---@field timeout? symm.duration
 
--- ---- tensors ----
+--- Connects to a store, and on the master runs it.
+---@param options? symm.TCPStoreOptions
+---@return symm.store
+function symm.TCPStore(options) end
 
----Dimensions and indices count from 0, and from the end where they are negative; lists of tensors
----count from 1. A trailing underscore changes the tensor in place and gives it back. Two tensors must
----have one dtype; a number becomes an element of the tensor's dtype first, and for an integer dtype
----must be a whole number in its range. Integers wrap around and divide towards zero, never by it.
----Lua's integers stand for the 64 bits of a uint64: -1 is its largest number.
----@class symm.tensor
----@field dtype symm.dtype
----@field device string
----@field ndim integer
----@operator add(symm.tensor|number): symm.tensor
----@operator sub(symm.tensor|number): symm.tensor
----@operator mul(symm.tensor|number): symm.tensor
----@operator div(symm.tensor|number): symm.tensor
----@operator pow(symm.tensor|number): symm.tensor
----@operator unm: symm.tensor
----@operator len: integer
-local tensor = {}
+--- A store in this process alone.
+---@return symm.store
+function symm.HashStore() end
 
----@alias symm.dtype
----| "float64" | "float32" | "float16" | "bfloat16" | "int64" | "int32" | "int16" | "int8"
----| "uint8" | "uint32" | "uint64" | "bool"
----@alias symm.operand symm.tensor|number|boolean
+--- Every key K of it is prefix .. "/" .. K of the store below.
+---@param prefix string
+---@param store symm.store
+---@return symm.store
+function symm.PrefixStore(prefix, store) end
 
----@class symm.tensor_options
----@field dtype? symm.dtype
----@field device? string
+--- "env://" or "tcp://host:port?rank=R&world_size=N".
+---@param url string
+---@param options? symm.RendezvousUrlOptions
+---@return symm.store store
+---@return integer rank
+---@return integer world_size
+function symm.rendezvous_url(url, options) end
 
----@class symm.random_options: symm.tensor_options
----@field seed? integer numbers of their own; without it the state's generator goes on
+--- Replaces any value; when it returns, everybody sees it.
+---@param key string
+---@param value string
+function store:set(key, value) end
 
----@class symm.out_option
----@field out? symm.tensor where the result goes; of its shape and dtype; may be an operand
-
----@class symm.reduce_options
----@field dim? integer without it: the whole tensor
----@field keepdim? boolean
-
----@type symm.dtype[]
-symm.dtypes = {}
-
--- Making. dtype is float32 and device "cpu" unless told otherwise; both may also be named in a table.
-
----Uninitialised.
----@param shape integer[]
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.empty(shape, dtype, device) end
-
----Uninitialised, as large as its strides (in elements) reach.
----@param shape integer[]
----@param stride integer[]
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.empty_strided(shape, stride, dtype, device) end
-
----@param shape integer[]
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.zeros(shape, dtype, device) end
-
----@param shape integer[]
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.ones(shape, dtype, device) end
-
----Without a dtype that of the value: int64, float32 or bool.
----@param shape integer[]
----@param value number|boolean
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.full(shape, value, dtype, device) end
-
----arange(stop), arange(start, stop), arange(start, stop, step), each with dtype and device behind.
----int64 if all numbers are integers, else float32.
----@param ... number|symm.dtype|symm.tensor_options
----@return symm.tensor
-function symm.arange(...) end
-
----Uniform in [0, 1).
----@param shape integer[]
----@param dtype? symm.dtype|symm.random_options
----@param device? string|symm.random_options
----@param options? symm.random_options
----@return symm.tensor
-function symm.rand(shape, dtype, device, options) end
-
----Normal, mean 0, variance 1.
----@param shape integer[]
----@param dtype? symm.dtype|symm.random_options
----@param device? string|symm.random_options
----@param options? symm.random_options
----@return symm.tensor
-function symm.randn(shape, dtype, device, options) end
-
----Seeds the generator of this Lua state, which rand and randn use without a seed of their own.
----@param seed integer
-function symm.manual_seed(seed) end
-
----From a number, a boolean or nested lists of them. Without a dtype: int64, float32 or bool.
----@param t number|boolean|table
----@param dtype? symm.dtype|symm.tensor_options
----@param device? string
----@return symm.tensor
-function symm.tensor(t, dtype, device) end
-
----A copy of bytes in row-major order, little-endian; one dimension if no shape is given.
----@param bytes string
----@param dtype symm.dtype
----@param shape? integer[]
----@return symm.tensor
-function symm.frombytes(bytes, dtype, shape) end
-
--- .npy files.
-
----@param path string
----@param dtype? symm.dtype what the file must hold; needed for bfloat16, which NumPy has no type for
----@return symm.tensor
-function symm.npy_load(path, dtype) end
-
----Elements first .. first + count - 1 of the first dimension, without reading the others.
----@param path string
----@param first integer
----@param count integer
----@param dtype? symm.dtype
----@return symm.tensor
-function symm.npy_load_rows(path, first, count, dtype) end
-
----Shape and dtype of a file, from its header.
----@param path string
----@return integer[] shape
----@return symm.dtype dtype
-function symm.npy_shape(path) end
-
----The file is there whole, or as it was before.
----@param path string
----@param t symm.tensor
-function symm.npy_save(path, t) end
-
--- Reading.
-
----@param dim integer
----@return integer
----@overload fun(self: symm.tensor): integer[]
-function tensor:size(dim) end
----@return integer[]
-function tensor:shape() end
----@return integer[]
-function tensor:stride() end
----@return integer
-function tensor:storage_offset() end
----@return integer
-function tensor:numel() end
----@return integer
-function tensor:nbytes() end
----@return integer
-function tensor:dim() end
----Address of the first element.
----@return integer
-function tensor:data_ptr() end
----@return boolean
-function tensor:is_contiguous() end
----The element of a tensor that has one.
----@return number|boolean
-function tensor:item() end
----@param ... integer as many as dimensions
----@return number|boolean
-function tensor:get(...) end
----t:set(i, j, ..., value)
----@param ... integer|number|boolean
----@return symm.tensor
-function tensor:set(...) end
----Nested lists; of a tensor without dimensions the value itself.
----@return table|number|boolean
-function tensor:tolist() end
+--- Waits until the key exists.
+---@param key string
+---@param timeout_ms? symm.duration
 ---@return string
-function tensor:tobytes() end
----Gives the memory back now, if no view of it is left. Closing twice is no error; using it then is.
-function tensor:close() end
+---@overload fun(self: symm.store, key: string, options: symm.TimeoutOptions): string
+function store:get(key, timeout_ms) end
+
+--- Adds to a decimal counter, and gives the sum.
+---@param key string
+---@param amount integer
+---@return integer
+function store:add(key, amount) end
+
+--- Waits until all keys exist at one time.
+---@param keys string[]
+---@param timeout_ms? symm.duration
+---@overload fun(self: symm.store, keys: string[], options: symm.TimeoutOptions)
+function store:wait(keys, timeout_ms) end
+
+--- Whether all keys exist now.
+---@param keys string[]
 ---@return boolean
-function tensor:is_closed() end
+function store:check(keys) end
 
--- Views share memory with the tensor and keep it alive. A shape may be a list or the numbers.
+--- Whether it was there.
+---@param key string
+---@return boolean
+function store:delete_key(key) end
 
----Elements start, start + step, ... before stop; both bounds are clamped.
----@param dim integer
----@param start? integer 0
----@param stop? integer the end
----@param step? integer 1
----@return symm.tensor
-function tensor:slice(dim, start, stop, step) end
----@param dim integer
----@param index integer
----@return symm.tensor
-function tensor:select(dim, index) end
----@param dim integer
----@param start integer
----@param length integer
----@return symm.tensor
-function tensor:narrow(dim, start, length) end
----Never copies: an error where strides cannot express the shape. One dimension may be -1.
----@param ... integer|integer[]
----@return symm.tensor
-function tensor:view(...) end
----Copies where strides cannot express the shape.
----@param ... integer|integer[]
----@return symm.tensor
-function tensor:reshape(...) end
----Repeats dimensions of size 1; -1 keeps a size. The result cannot be written.
----@param ... integer|integer[]
----@return symm.tensor
-function tensor:expand(...) end
----@param dim integer
----@return symm.tensor
-function tensor:unsqueeze(dim) end
----@param dim? integer
----@return symm.tensor
-function tensor:squeeze(dim) end
----@param start_dim? integer 0
----@param end_dim? integer -1
----@return symm.tensor
-function tensor:flatten(start_dim, end_dim) end
----@param dim0 integer
----@param dim1 integer
----@return symm.tensor
-function tensor:transpose(dim0, dim1) end
----@param ... integer|integer[]
----@return symm.tensor
-function tensor:permute(...) end
----@param source integer|integer[]
----@param destination integer|integer[]
----@return symm.tensor
-function tensor:movedim(source, destination) end
----At most `chunks` pieces of the same size, the last one smaller.
----@param chunks integer
----@param dim? integer 0
----@return symm.tensor[]
-function tensor:chunk(chunks, dim) end
+---@return integer
+function store:num_keys() end
 
--- Copies.
+--- The default of later waits.
+---@param timeout_ms symm.duration
+function store:set_timeout(timeout_ms) end
 
----The tensor itself if it is contiguous.
+--- Where the daemon runs: waits until all other clients have left.
+---@param timeout_ms? symm.duration
+---@overload fun(self: symm.store, options: symm.TimeoutOptions)
+function store:linger(timeout_ms) end
+
+function store:close() end
+
+---@return boolean
+function store:is_closed() end
+
+-- ---- process groups ----
+
+---@class symm.group
+---@field rank integer
+---@field world_size integer
+---@field group_name string
+---@field timeout_ms integer default of its waits; -1: none
+---@field store symm.store
+local group = {}
+
+---@class symm.GroupOptions
+---@field group_name? string default "0"
+---@field store? symm.store with rank and world_size
+---@field init_method? string "env://" or a URL of rendezvous_url
+---@field rank? integer
+---@field world_size? integer
+---@field timeout? symm.duration of this call, and default of every wait
+---@field device? "cpu"
+
+--- Collective. Without store and init_method the environment says where this process stands.
+---@param options? symm.GroupOptions
+---@return symm.group
+function symm.init_process_group(options) end
+
+--- The group's destroy; without a group, that of the one named "0".
+---@param group? symm.group
+---@param options? symm.TimeoutOptions
+function symm.destroy_process_group(group, options) end
+
+--- Returns when all ranks have called it.
+---@param options? symm.TimeoutOptions
+function group:barrier(options) end
+
+--- Orderly end: the rank leaves, and the name is free again.
+---@param options? symm.TimeoutOptions
+function group:destroy(options) end
+
+function group:close() end
+
+---@return boolean
+function group:is_closed() end
+
+-- ---- symmetric memory ----
+
+---@class symm.memory The handle of one block in one group.
+---@field rank integer
+---@field world_size integer
+---@field group_name string
+---@field device string
+---@field buffer_size integer bytes
+---@field signal_pad_size integer bytes
+---@field channels integer
+---@field offset integer bytes
+---@field buffer_ptrs integer[] by rank, from 1
+---@field signal_pad_ptrs integer[] by rank, from 1
+local memory = {}
+
+---@class symm.RendezvousOptions
+---@field group_name? string
+---@field timeout_ms? symm.duration
+
+---@class symm.PutSignalOptions
+---@field dst_rank integer
+---@field channel? integer default 0
+---@field timeout_ms? symm.duration
+
+---@class symm.WaitSignalOptions
+---@field src_rank integer
+---@field channel? integer default 0
+---@field timeout_ms? symm.duration
+
+---@class symm.BarrierOptions
+---@field channel? integer default 0
+---@field timeout_ms? symm.duration
+
+--- A tensor of a new block, zeroed; not collective.
+---@param shape integer[]
+---@param stride integer[]|nil nil: contiguous
+---@param dtype symm.dtype
+---@param device? string
+---@param group_name? string the group that rendezvous takes by default
+---@param alloc_id? integer the same memory again under the same number
 ---@return symm.tensor
-function tensor:contiguous() end
+function symm.empty_strided_p2p(shape, stride, dtype, device, group_name, alloc_id) end
+
+--- Collective: maps everybody's block into everybody. nil for ordinary memory.
+---@param t symm.tensor
+---@param group_name? string
+---@return symm.memory?
+---@overload fun(t: symm.tensor, options: symm.RendezvousOptions): symm.memory?
+function symm.rendezvous(t, group_name) end
+
+--- The handle of a block that was rendezvoused, without communication. nil for ordinary memory.
+---@param t symm.tensor
+---@param group_name? string
+---@return symm.memory?
+function symm.get_symmetric_memory(t, group_name) end
+
+---@param t symm.tensor
+---@return boolean
+function symm.is_symm_mem_tensor(t) end
+
+--- Makes a group known for rendezvous that is only a name over a store.
+---@param group_name string
+---@param rank integer
+---@param world_size integer
+---@param store symm.store
+---@param timeout_ms? symm.duration
+function symm.set_group_info(group_name, rank, world_size, store, timeout_ms) end
+
+---@param group_name string
+function symm.unset_group_info(group_name) end
+
+--- Of the pads of blocks made from now on: a multiple of 4.
+---@param bytes integer
+function symm.set_signal_pad_size(bytes) end
+
+---@return integer bytes
+function symm.get_signal_pad_size() end
+
+--- Sets elements of a contiguous uint32 tensor of one dimension.
+---@param t symm.tensor
+---@param offset integer
+---@param value integer
+---@param count? integer default 1
+---@return symm.tensor t
+function symm.memset32(t, offset, value, count) end
+
+--- Writes one such element with release order.
+---@param t symm.tensor
+---@param offset integer
+---@param value integer
+---@return symm.tensor t
+function symm.stream_write_value32(t, offset, value) end
+
+--- A contiguous tensor over that rank's buffer.
+---@param rank integer
+---@param shape integer[]
+---@param dtype symm.dtype
+---@param storage_offset? integer in elements, default 0
 ---@return symm.tensor
-function tensor:clone() end
----The tensor itself if it has the dtype. To a float: nearest even. Float to integer: towards zero, NaN
----gives 0, what is out of range the nearest bound. Integer to integer: the low bits.
+function memory:get_buffer(rank, shape, dtype, storage_offset) end
+
+--- The same from the block's first element.
+---@param peer integer
+---@param shape integer[]
 ---@param dtype symm.dtype
 ---@return symm.tensor
-function tensor:to(dtype) end
----@param source symm.tensor broadcast and converted
----@return symm.tensor
-function tensor:copy_(source) end
----@param value number|boolean
----@return symm.tensor
-function tensor:fill_(value) end
----@return symm.tensor
-function tensor:zero_() end
+function memory:get_remote_tensor(peer, shape, dtype) end
 
--- Arithmetic; shapes are broadcast.
+--- A tensor over that rank's signal pad; by default all of it, as uint32.
+---@param rank integer
+---@param shape? integer[]
+---@param dtype? symm.dtype
+---@param storage_offset? integer in elements, default 0
+---@return symm.tensor
+function memory:get_signal_pad(rank, shape, dtype, storage_offset) end
 
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:add(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:sub(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:mul(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:div(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:pow(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:maximum(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:minimum(other, options) end
+--- Waits until the slot at dst_rank is free, then sets it.
+---@param options symm.PutSignalOptions
+function memory:put_signal(options) end
 
----@param other symm.operand
----@return symm.tensor
-function tensor:add_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:sub_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:mul_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:div_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:pow_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:maximum_(other) end
----@param other symm.operand
----@return symm.tensor
-function tensor:minimum_(other) end
+--- Waits until src_rank has signalled, then frees the slot.
+---@param options symm.WaitSignalOptions
+function memory:wait_signal(options) end
 
----@return symm.tensor
-function tensor:neg() end
----@return symm.tensor
-function tensor:neg_() end
----@return symm.tensor
-function tensor:abs() end
----@return symm.tensor
-function tensor:abs_() end
+--- Returns when all ranks have called it on that channel.
+---@param options? symm.BarrierOptions
+function memory:barrier(options) end
 
--- Comparisons give bool tensors; Lua's == stays identity.
+function memory:close() end
 
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:eq(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:ne(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:lt(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:le(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:gt(other, options) end
----@param other symm.operand
----@param options? symm.out_option
----@return symm.tensor
-function tensor:ge(other, options) end
----Same shape and same elements; NaN is equal to nothing.
----@param other symm.tensor
 ---@return boolean
-function tensor:equal(other) end
----|a - b| <= atol + rtol |b| for all elements.
----@param other symm.tensor
----@param options? {rtol?: number, atol?: number, equal_nan?: boolean} 1e-5, 1e-8, false
----@return boolean
-function tensor:allclose(other, options) end
-
--- Reductions: of the whole tensor, or along a dimension. The order of additions is fixed. sum and prod
--- of integers and bool give int64 (of uint64: uint64), their mean float64.
-
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return symm.tensor
-function tensor:sum(dim, keepdim) end
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return symm.tensor
-function tensor:prod(dim, keepdim) end
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return symm.tensor
-function tensor:mean(dim, keepdim) end
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return symm.tensor
-function tensor:max(dim, keepdim) end
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return symm.tensor
-function tensor:min(dim, keepdim) end
----A boolean for the whole tensor, a bool tensor along a dimension.
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return boolean|symm.tensor
-function tensor:all(dim, keepdim) end
----@param dim? integer|symm.reduce_options
----@param keepdim? boolean
----@return boolean|symm.tensor
-function tensor:any(dim, keepdim) end
-
----@param other symm.tensor
----@param options? symm.out_option
----@return symm.tensor
-function tensor:matmul(other, options) end
+function memory:is_closed() end
 
 return symm
