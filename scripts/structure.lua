@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What scripts/lint checks about the tree as a whole: licence lines, lengths, words that must not
--- stay, and lists that have to agree: sources and build.ninja, names and their docs.
+-- stay, sources that build.ninja does not list, and pages that point to what is not there.
 --   lua5.4 scripts/structure.lua FILE...     prints what is wrong and ends with 1 if anything is
 
 local MOST_FILE_LINES, MOST_FUNCTION_LINES = 599, 80
@@ -115,16 +115,14 @@ local function check_file(path)
   if is_c(path) or is_lua(path) then check_columns(path, lines) end
 end
 
--- ---- lists that have to agree ----
-
-local function has_word(text, word) return text:find("%f[%w_]" .. word .. "%f[^%w_]") ~= nil end
+-- ---- sources and build.ninja ----
 
 local function check_build(paths)
   local ninja = assert(read("build.ninja"))
   for _, path in ipairs(paths) do
     local is_source = path:match("^core/.+%.c$") or path:match("^lua/.+%.c$")
-      or (path:match("^lua/symm/.+%.lua$") and not path:match("/meta[%w_]*%.lua$")) -- for editors only
-      or path:match("^tests/.+_test%.c$")
+      or path:match("^lua/symm/.+%.lua$") or path:match("^tests/.+_test%.c$")
+    if is_lua(path) and read(path):find("\n---@meta", 1, true) then is_source = nil end -- for editors
     local object = path:match("^(core/.+)%.c$") or path:match("^(lua/.+)%.c$")
     if is_source and not ninja:find("%f[%S]" .. path:gsub("%p", "%%%0") .. "%f[%s]") then
       complain("%s: build.ninja does not list it", path)
@@ -152,84 +150,51 @@ local function public_functions(paths)
   return names
 end
 
--- Names that the binding registers: {"name", function} in the luaL_Reg tables of lua/*.c, and the
--- functions of lua/symm/*.lua.
-local function lua_names(paths)
-  local names = {}
-  for _, path in ipairs(paths) do
-    local text = read(path)
-    if path:match("^lua/[^/]+%.c$") then
-      for name, value in text:gmatch('{"([%a][%w_]*)",%s*([%w_]+)}') do
-        if value ~= "NULL" and not name:match("^__") then names[name] = path end
+-- ---- pages: what they point to. What the reference has to name is held by tests/functional/docs*_spec.lua ----
+
+-- A function that a page names but no header has.
+local function check_known(page, text, functions)
+  for name in text:gmatch("%f[%w_](symm_%l[%l%d_]*)%(") do
+    if not functions[name] then complain("%s: there is no function %s", page, name) end
+  end
+end
+
+-- The anchors of a page's headings, as GitHub and others make them.
+local function anchors_of(text)
+  local anchors = {}
+  for heading in ("\n" .. text:gsub("\n```.-\n```", "")):gmatch("\n#+ ([^\n]*)") do
+    anchors[heading:lower():gsub("[^%w%s_-]", ""):gsub(" ", "-")] = true
+  end
+  return anchors
+end
+
+local function check_links(page, text)
+  for link in text:gsub("\n```.-\n```", ""):gmatch("%]%(([^)%s]+)%)") do
+    local path, anchor = link:match("^([^#]*)#?(.*)$")
+    if not link:match("^%a+:") then
+      local target = path == "" and page or (page:match("^.*/") or "") .. path
+      local there = read(target) -- of a folder "" or nothing
+      if not there and not io.open(target) then
+        complain("%s: there is no %s", page, target)
+      elseif anchor ~= "" and not anchors_of(there or "")[anchor] then
+        complain("%s: %s has no heading for #%s", page, target, anchor)
       end
-    elseif path:match("^lua/symm/[^/]+%.lua$") then
-      for name in text:gmatch("\nfunction [%w_]+[.:](%a[%w_]*)") do names[name] = path end
-    end
-  end
-  return names
-end
-
-local function list_of(path, macro)
-  local names = {}
-  local body = read(path):match("#define " .. macro .. "%(X%)(.-[^\\])\n")
-  for name in body:gmatch("X%((%w+),") do names[#names + 1] = name end
-  return names
-end
-
-local function environment_variables(paths)
-  local names = {}
-  for _, path in ipairs(paths) do
-    if path:match("^core/.+%.c$") or path:match("^lua/.+%.[cl]") then
-      for name in read(path):gmatch('"(SYMM_[%u%d_]+)"') do names[name] = path end
-    end
-  end
-  return names
-end
-
-local function sorted(set)
-  local keys = {}
-  for key in pairs(set) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
-local function check_mentions(doc, names)
-  local text = read(doc)
-  if not text then return end
-  for _, name in ipairs(sorted(names)) do
-    if not has_word(text, name) then
-      complain("%s: '%s' of %s is not in it", doc, name, names[name])
     end
   end
 end
 
--- A function that a doc names but no header has.
-local function check_known(doc, functions)
-  for name in (read(doc) or ""):gmatch("%f[%w_](symm_%l[%l%d_]*)%(") do
-    if not functions[name] then complain("%s: there is no function %s", doc, name) end
-  end
-end
-
-local function check_docs(paths)
+local function check_pages(paths)
   local functions = public_functions(paths)
-  check_mentions("docs/c-api.md", functions)
-  check_mentions("docs/lua-api.md", lua_names(paths))
   for _, path in ipairs(paths) do
-    if path:match("%.md$") then check_known(path, functions) end
+    local text = path:match("%.md$") and read(path)
+    if text then
+      check_known(path, text, functions)
+      check_links(path, text)
+    end
   end
-  local listed = {}
-  for _, name in ipairs(list_of("core/include/symm/status.h", "SYMM_STATUS_LIST")) do
-    listed[name] = "symm/status.h"
-  end
-  for _, name in ipairs(list_of("core/include/symm/dtype.h", "SYMM_DTYPE_LIST")) do
-    listed[name] = "symm/dtype.h"
-  end
-  check_mentions("docs/c-api.md", listed)
-  for name, path in pairs(environment_variables(paths)) do listed[name] = path end
-  check_mentions("docs/lua-api.md", listed)
 end
 
 for _, path in ipairs(arg) do check_file(path) end
 check_build(arg)
-check_docs(arg)
+check_pages(arg)
 os.exit(problems == 0)
