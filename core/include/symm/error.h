@@ -36,8 +36,8 @@ struct symm_error {
 const struct symm_error *symm_last_error(void);
 /* Forgets this thread's last error: code becomes 0. */
 void symm_clear_error(void);
-/* For layers above the library, so that they report as it does: makes a copy of *error this thread's
- * last error and returns its code. */
+/* For layers above the library, so that they report as it does: makes a copy of *error this
+ * thread's last error and returns its code. */
 int symm_set_error(const struct symm_error *error);
 
 #ifdef __cplusplus
