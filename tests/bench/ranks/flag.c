@@ -16,8 +16,9 @@
 
 #include "tests/bench/support/sample.h"
 
+/* Twice a line: processors fetch lines in pairs. */
 struct line {
-    alignas(64) _Atomic uint32_t value;
+    alignas(128) _Atomic uint32_t value;
 };
 
 struct rank {
@@ -68,6 +69,7 @@ static int barrier_turn(void *context) {
     uint32_t count = ++r->count;
     set(&r->lines[r->rank], count);
     for (int i = 0; i < r->world; i++) {
+        if (i == r->rank) continue;
         while ((int32_t)(atomic_load_explicit(&r->lines[i].value, memory_order_acquire) - count) <
                0) {
             spin(r);
