@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <symm/symmem.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,17 +42,31 @@ static int lock_host(void) {
     return fd;
 }
 
-static int check_limits(int64_t bytes) {
+static int find_limit(struct symm__memory_limit *least_out) {
     struct symm__memory_limit host, variable;
     symm__memory_limit_of_host("", &host);
     int rc = symm__memory_limit_of_variable(
         atomic_load_explicit(&bytes_in_use, memory_order_relaxed), &variable);
-    if (rc < 0) return rc;
-    const struct symm__memory_limit *least = variable.bytes < host.bytes ? &variable : &host;
-    if (bytes <= least->bytes) return SYMM_OK;
+    if (rc == SYMM_OK) *least_out = variable.bytes < host.bytes ? variable : host;
+    return rc;
+}
+
+static int check_limits(int64_t bytes) {
+    struct symm__memory_limit least;
+    int rc = find_limit(&least);
+    if (rc < 0 || bytes <= least.bytes) return rc;
     return symm__fail(SYMM_EOOM,
                       "%lld bytes of shared memory are more than %s allows: %lld bytes are left",
-                      (long long)bytes, least->name, (long long)least->bytes);
+                      (long long)bytes, least.name, (long long)least.bytes);
+}
+
+int symm_memory_available(int64_t *bytes_out, char *reason, size_t size) {
+    struct symm__memory_limit least;
+    int rc = find_limit(&least);
+    if (rc < 0) return rc;
+    snprintf(reason, size, "%s", least.name);
+    *bytes_out = least.bytes;
+    return SYMM_OK;
 }
 
 static int reserve(int fd, int64_t bytes) {

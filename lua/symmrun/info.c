@@ -14,6 +14,7 @@
 #include <string.h>
 #include <symm/error.h>
 #include <symm/launch.h>
+#include <symm/symmem.h>
 #include <symm/version.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -133,16 +134,18 @@ static void show_topology(void) {
 /* ---- memory and limits ---- */
 
 static void show_memory(void) {
-    char one[32], two[32];
-    const char *own = getenv("SYMM_SHM_LIMIT");
+    char one[32], two[32], reason[200];
+    int64_t bytes = 0;
     printf("memory\n");
-    row("memory", "%s, %s available", size_text(limit_meminfo("MemTotal"), one, sizeof one),
+    row("of the machine", "%s, %s available", size_text(limit_meminfo("MemTotal"), one, sizeof one),
         size_text(limit_meminfo("MemAvailable"), two, sizeof two));
-    int64_t limit = limit_cgroup("memory.max", "memory", "memory.limit_in_bytes");
-    int64_t used = use_cgroup("memory.current", "memory", "memory.usage_in_bytes");
-    row("control group", "%s%s%s", size_text(limit, one, sizeof one), used >= 0 ? ", in use " : "",
-        used >= 0 ? size_text(used, two, sizeof two) : "");
-    row("SYMM_SHM_LIMIT", "%s", own ? own : "not set");
+    if (symm_memory_available(&bytes, reason, sizeof reason) < 0) {
+        row("symmetric", "unclear: %s", symm_last_error()->message);
+    } else if (bytes == LIMIT_NONE) {
+        row("symmetric", "no limit is known");
+    } else {
+        row("symmetric", "%s may be allocated, by %s", size_text(bytes, one, sizeof one), reason);
+    }
 }
 
 static void show_descriptors(void) {
@@ -162,7 +165,7 @@ static void show_locked_memory(void) {
 }
 
 static void show_limits(void) {
-    int64_t tasks = limit_tasks_left();
+    int64_t tasks = limit_tasks_left("");
     printf("limits\n");
     show_descriptors();
     show_locked_memory();

@@ -41,7 +41,7 @@ int job_check_limits(int ranks) {
         limit.rlim_cur = needed;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    int64_t tasks = limit_tasks_left();
+    int64_t tasks = limit_tasks_left("");
     if (tasks < (int64_t)ranks * TASKS_A_RANK) {
         symmrun_say("-n %d needs %d processes and threads; %lld are left (pids.max, ulimit -u)",
                     ranks, ranks * TASKS_A_RANK, (long long)tasks);

@@ -38,78 +38,63 @@ int64_t limit_meminfo(const char *field) {
 
 /* ---- control groups ---- */
 
-/* Does the comma-separated list have the word? */
-static int lists(const char *list, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length) {
-        int begins = at == list || at[-1] == ',';
-        if (begins && (at[length] == ',' || at[length] == '\0')) return 1;
+/* "hierarchy:controllers:path", where version 2 has no controllers: gives the folder that its paths
+ * count from, and the path; NULL for a line that says nothing about processes. */
+static const char *mount_of(char *line, char **path_out) {
+    char *controllers = strchr(line, ':');
+    char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path || path[1] != '/') return NULL;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    *path_out = path;
+    if (!*++controllers) return "/sys/fs/cgroup";
+    for (char *word = strtok(controllers, ","); word; word = strtok(NULL, ",")) {
+        if (strcmp(word, "pids") == 0) return "/sys/fs/cgroup/pids";
     }
-    return 0;
+    return NULL;
 }
 
-/* The folder of this process's group: "hierarchy:controllers:path" in /proc/self/cgroup. Version 2
- * has no controllers there. Gives the length of the root's part, below which nothing is a group. */
-static size_t find_folder(const char *controller, char *folder, size_t size) {
-    char line[4096];
-    size_t root = 0;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    if (!file) return 0;
-    while (root == 0 && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!path) continue;
-        *path++ = '\0';
-        controllers++;
-        if (controller ? !lists(controllers, controller) : *controllers != '\0') continue;
-        root = strlen("/sys/fs/cgroup") + (controller ? 1 + strlen(controller) : 0);
-        snprintf(folder, size, "/sys/fs/cgroup%s%s%s", controller ? "/" : "",
-                 controller ? controller : "", path);
-    }
-    fclose(file);
-    return root;
+static int64_t left_in(const char *folder) {
+    char name[4500];
+    snprintf(name, sizeof name, "%s/pids.max", folder);
+    int64_t most = limit_file(name);
+    snprintf(name, sizeof name, "%s/pids.current", folder);
+    int64_t used = limit_file(name);
+    if (most < 0 || most == LIMIT_NONE || used < 0) return LIMIT_NONE;
+    return most > used ? most - used : 0;
 }
 
-/* A container may see its group as "/" or not see its path at all, so every level that has the file
- * counts. */
-static int64_t smallest(const char *controller, const char *name, int all_levels) {
-    char folder[4200], path[4400];
-    int64_t least = LIMIT_UNKNOWN;
-    size_t root = find_folder(controller, folder, sizeof folder);
-    if (root == 0) return least;
+/* The group and all above it. */
+static int64_t left_in_hierarchy(const char *root, const char *mount, char *path) {
+    char folder[4400];
+    int64_t least = LIMIT_NONE;
     for (;;) {
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        int64_t value = limit_file(path);
-        if (value >= 0 && (least < 0 || value < least)) least = value;
-        if (least >= 0 && !all_levels) break;
-        char *slash = strrchr(folder, '/');
-        if (!slash || strlen(folder) <= root) break;
+        snprintf(folder, sizeof folder, "%s%s%s", root, mount, path);
+        int64_t left = left_in(folder);
+        if (left < least) least = left;
+        char *slash = strrchr(path, '/');
+        if (!slash) return least;
         *slash = '\0';
     }
+}
+
+static int64_t left_in_cgroups(const char *root) {
+    char line[4096], *path = NULL;
+    int64_t least = LIMIT_NONE;
+    snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(line, "re");
+    if (!file) return least;
+    while (fgets(line, sizeof line, file)) {
+        const char *mount = mount_of(line, &path);
+        int64_t left = mount ? left_in_hierarchy(root, mount, path) : LIMIT_NONE;
+        if (left < least) least = left;
+    }
+    fclose(file);
     return least;
 }
 
-static int64_t either(const char *name2, const char *controller, const char *name1,
-                      int all_levels) {
-    int64_t value = smallest(NULL, name2, all_levels);
-    return value >= 0 ? value : smallest(controller, name1, all_levels);
-}
-
-int64_t limit_cgroup(const char *name2, const char *controller, const char *name1) {
-    int64_t value = either(name2, controller, name1, 1);
-    return value < 0 ? LIMIT_NONE : value;
-}
-
-int64_t use_cgroup(const char *name2, const char *controller, const char *name1) {
-    return either(name2, controller, name1, 0);
-}
-
-int64_t limit_tasks_left(void) {
-    int64_t left = LIMIT_NONE;
-    int64_t most = limit_cgroup("pids.max", "pids", "pids.max");
-    int64_t used = use_cgroup("pids.current", "pids", "pids.current");
-    if (most != LIMIT_NONE && used >= 0) left = most > used ? most - used : 0;
+int64_t limit_tasks_left(const char *root) {
+    int64_t left = left_in_cgroups(root);
     struct rlimit limit;
     /* RLIMIT_NPROC counts all of a user's tasks, and does not hold for root. */
     if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {

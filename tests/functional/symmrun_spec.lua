@@ -35,11 +35,19 @@ describe("symmrun's command line", function()
   it("tells what the machine offers, and why the rest is not there", function()
     local r = symmrun { "--info" }
     assert.equal(0, r.code)
-    for _, row in ipairs { "CPUs", "topology", "control group", "descriptors", "memfd", "futex",
+    for _, row in ipairs { "CPUs", "topology", "symmetric", "descriptors", "memfd", "futex",
       "pidfd", "process_vm_readv", "CUDA", "NCCL", "MPI", "rank" } do
       assert.matches("\n  " .. row .. " +%S", r.out)
     end
     for reason in r.out:gmatch("\n  %w+ +no: ([^\n]*)") do assert.matches("%w", reason) end
+  end)
+
+  it("tells in --info what limits symmetric memory", function()
+    local r = symmrun({ "--info" }, { env = { SYMM_SHM_LIMIT = "3MiB" } })
+    assert.matches("symmetric +3.0 MiB may be allocated, by SYMM_SHM_LIMIT=3MiB", r.out)
+    r = symmrun({ "--info" }, { env = { SYMM_SHM_LIMIT = "much" } })
+    assert.equal(0, r.code)
+    assert.matches("symmetric +unclear: SYMM_SHM_LIMIT", r.out)
   end)
 
   it("tells in --info where a launcher has put it", function()

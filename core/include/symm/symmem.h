@@ -67,6 +67,9 @@ int symm_memory_empty_strided(const int64_t *shape, const int64_t *stride, int n
                               symm_tensor **out);
 /* 1 if the tensor's storage is a block of this process, else 0. */
 int symm_memory_is_symmetric(const symm_tensor *tensor);
+/* Bytes that this process may still allocate as it stands (INT64_MAX: no limit is known), and what
+ * limits them, for people; cut to `size`. SYMM_EINVALID if SYMM_SHM_LIMIT is no size. */
+int symm_memory_available(int64_t *bytes_out, char *reason, size_t size);
 /* Bytes of the signal pad of blocks made from now on: a multiple of 4, at least one channel. */
 int symm_memory_set_signal_pad_size(int64_t bytes);
 int64_t symm_memory_get_signal_pad_size(void);
