@@ -5,8 +5,12 @@
 
 #include "base/error.h"
 
-static _Thread_local symm_wait_hook wait_hook;
-static _Thread_local void *wait_hook_context;
+/* Set and restored around every blocking call, so it has to be cheap: the initial-exec model reaches
+ * it by one load, without a call. Its 16 bytes fit what a loader keeps for libraries opened late. */
+static _Thread_local struct {
+    symm_wait_hook call;
+    void *context;
+} wait_hook __attribute__((tls_model("initial-exec")));
 
 int64_t symm_now_ns(void) {
     struct timespec now;
@@ -40,15 +44,15 @@ int64_t symm__deadline_left_ms(int64_t deadline_ns, int64_t cap_ms) {
 
 void symm_set_wait_hook(symm_wait_hook hook, void *context, symm_wait_hook *previous_out,
                         void **previous_context_out) {
-    if (previous_out) *previous_out = wait_hook;
-    if (previous_context_out) *previous_context_out = wait_hook_context;
-    wait_hook = hook;
-    wait_hook_context = context;
+    if (previous_out) *previous_out = wait_hook.call;
+    if (previous_context_out) *previous_context_out = wait_hook.context;
+    wait_hook.call = hook;
+    wait_hook.context = context;
 }
 
 int symm__wait_poll(void) {
-    if (!wait_hook) return SYMM_OK;
-    int code = wait_hook(wait_hook_context);
+    if (!wait_hook.call) return SYMM_OK;
+    int code = wait_hook.call(wait_hook.context);
     if (code == SYMM_OK) return SYMM_OK;
     if (code == SYMM_EINTERRUPTED) return symm__fail(code, "interrupted by a signal while waiting");
     return symm__fail(code, "the wait was ended: %s", symm_status_text(code));
