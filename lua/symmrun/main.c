@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <stdio.h>
 #include <symm/version.h>
+#include <unistd.h>
 
 #include "lua/symmrun/symmrun.h"
 
@@ -19,8 +21,17 @@ static int act(const struct symmrun_options *options) {
     return options->ranks > 0 ? symmrun_launch(options) : symmrun_run(options);
 }
 
+/* Where one of the three is closed, the next pipe or socket would take its number, and be written
+ * to by a print. */
+static void occupy_standard_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+    }
+}
+
 int main(int argc, char **argv) {
     struct symmrun_options options;
+    occupy_standard_descriptors();
     symmrun_join_launcher();
     int code = symmrun_options_read(argc, argv, &options);
     if (code == 0) code = act(&options);

@@ -211,6 +211,12 @@ describe("symmrun -n", function()
     assert.matches("code 141\n", r.err)
   end)
 
+  it("works where its own standard descriptors are closed", function()
+    local r = launch.shell(launch.symmrun .. " -n 2 -e '" .. group:gsub("\n", " ") ..
+      " pg:barrier() print(pg.rank)' <&- >&- 2>&-", marked())
+    assert.same({ 0, "", "" }, { r.code, r.out, r.err })
+  end)
+
   it("shows what was said before a rank was killed", function()
     local r = run(1, "print 'said' os.execute('kill -9 $PPID')")
     assert.same({ 137, "[rank 0] said\n" }, { r.code, r.out })

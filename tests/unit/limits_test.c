@@ -2,9 +2,14 @@
  *
  * What symmrun reads of the control groups, in a /proc and /sys made up for it.
  */
-#include "lua/symmrun/limits.c"
+#include "lua/symmrun/limits.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/support/check.h"
 
