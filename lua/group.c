@@ -12,6 +12,7 @@ static void release_group(void *object) { symm_group_release(object); }
 
 static int64_t timeout_of(lua_State *L, int index, const char *op) {
     static const char *const keys[] = {"timeout_ms", NULL};
+    symmL_arg_count(L, 2, op);
     symmL_named(L, index, op, keys);
     return symmL_field_timeout(L, index, op, "timeout_ms", 0);
 }
@@ -84,12 +85,10 @@ const struct symmL_class symmL_group_class = {"symm.group", release_group, group
 /* ---- module ---- */
 
 /* A store, rank and world_size from an init_method URL; released by the caller. */
-static symm_store *store_of_url(lua_State *L, const char *op, const char *url,
-                                struct symm_group_options *options) {
+static symm_store *store_of_url(lua_State *L, const char *url, struct symm_group_options *options) {
     struct symm_rendezvous place;
     symmL_check(L, symmL_blocking(L, symm_rendezvous_url(url, options->rank, options->world_size,
                                                          options->timeout_ms, &place)));
-    (void)op;
     options->rank = place.rank;
     options->world_size = place.world_size;
     return place.store;
@@ -119,7 +118,7 @@ static int init_process_group(lua_State *L) {
         if (url) symmL_fail(L, SYMM_EINVALID, op, "store and init_method exclude each other");
         options.store = symmL_check_object(L, lua_gettop(L), &symmL_store_class, op);
     } else if (url && strcmp(url, "env://") != 0) {
-        options.store = opened = store_of_url(L, op, url, &options);
+        options.store = opened = store_of_url(L, url, &options);
     }
     int rc = symmL_blocking(L, symm_group_init(&options, &group));
     if (opened) symm_store_release(opened);
@@ -133,12 +132,12 @@ static int destroy_process_group(lua_State *L) {
     const char *op = "destroy_process_group";
     symm_group *group = NULL;
     symmL_arg_count(L, 2, op);
+    int64_t timeout_ms = timeout_of(L, 2, op);
     if (lua_isnoneornil(L, 1)) {
         symmL_check(L, symm_group_resolve(SYMM_GROUP_DEFAULT_NAME, &group));
     } else {
         group = symm_group_retain(symmL_check_object(L, 1, &symmL_group_class, op));
     }
-    int64_t timeout_ms = timeout_of(L, 2, op);
     int rc = symmL_blocking(L, symm_group_destroy(group, timeout_ms));
     symm_group_release(group);
     symmL_check(L, rc);

@@ -26,6 +26,7 @@ static int required_rank(lua_State *L, const char *op, const char *name) {
 static int memory_put_signal(lua_State *L) {
     const char *op = "put_signal";
     symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
+    symmL_arg_count(L, 2, op);
     symmL_named(L, 2, op, put_keys);
     int rank = required_rank(L, op, "dst_rank");
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
@@ -37,6 +38,7 @@ static int memory_put_signal(lua_State *L) {
 static int memory_wait_signal(lua_State *L) {
     const char *op = "wait_signal";
     symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
+    symmL_arg_count(L, 2, op);
     symmL_named(L, 2, op, wait_keys);
     int rank = required_rank(L, op, "src_rank");
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
@@ -48,6 +50,7 @@ static int memory_wait_signal(lua_State *L) {
 static int memory_barrier(lua_State *L) {
     const char *op = "barrier";
     symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
+    symmL_arg_count(L, 2, op);
     symmL_named(L, 2, op, barrier_keys);
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
     int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
@@ -136,7 +139,7 @@ static int push_property(lua_State *L, const symm_memory *memory, const char *ke
     } else if (strcmp(key, "signal_pad_ptrs") == 0) {
         push_addresses(L, memory, 1);
     } else if (strcmp(key, "device") == 0) {
-        lua_pushliteral(L, "cpu");
+        lua_pushstring(L, "cpu");
     } else {
         return 0;
     }

@@ -35,7 +35,9 @@
     X(store_wait)              \
     X(store_check)             \
     X(store_delete_key)        \
-    X(store_num_keys)
+    X(store_num_keys)          \
+    X(store_set_timeout)       \
+    X(store_linger)
 
 enum symm__activity_op {
     SYMM__ACT_none,

@@ -30,9 +30,13 @@ int symm__device_find(const char *name, const struct symm__device **out) {
     void *found = NULL;
     if (symm__registry_find(&devices, name, &found) < 0) {
         char known[256];
+        if (strncmp(name, "cuda", 4) == 0) {
+            return symm__fail(SYMM_EMISSING_PLUGIN,
+                              "device '%.64s' needs libsymm_cuda.so, which is not loaded", name);
+        }
         symm__registry_names(&devices, known, sizeof known);
-        return symm__fail(SYMM_ENOT_FOUND, "there is no device named '%.64s' (known: cpu%s%s)",
-                          name, *known ? ", " : "", known);
+        return symm__fail(SYMM_EINVALID, "there is no device named '%.64s' (known: cpu%s%s)", name,
+                          *known ? ", " : "", known);
     }
     *out = found;
     return SYMM_OK;

@@ -3,8 +3,10 @@
  * Process groups on one host. A group owns its group info (under its own name, so nobody else can
  * take it) and a small symmetric block, whose pad serves its barrier.
  *
- * Invariant: a group is in the registry from init until destroy or its last release, and its group
- * info is set exactly as long.
+ * Invariant: a group is in the registry and in the list of the living from init until destroy, and
+ * its group info is set exactly as long. The list holds a reference: leaving a group is for its
+ * user to do, never for who drops the last handle (a collector), since peers would see this rank
+ * gone.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +20,9 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/registry.h"
+#include "symmem/symmem.h"
 
 struct symm_group {
     atomic_int references;
@@ -60,10 +64,6 @@ static struct symm__where where_of(const symm_group *group, const char *op) {
 
 static int check_options(const struct symm_group_options *o) {
     const char *name = o->group_name;
-    if (o->size < sizeof *o) {
-        return symm__fail(SYMM_EINVALID, "symm_group_options.size is %zu, not %zu", o->size,
-                          sizeof *o);
-    }
     if (name && (!*name || strlen(name) > SYMM_GROUP_NAME_MAX)) {
         return symm__fail(SYMM_EINVALID, "group_name must have 1 to %d bytes", SYMM_GROUP_NAME_MAX);
     }
@@ -139,14 +139,14 @@ static void free_group(symm_group *group) {
 static int open_group(symm_group *group, const struct symm_group_options *o, int64_t deadline_ns) {
     int rc = find_place(group, o, deadline_ns);
     if (rc < 0) return rc;
-    rc = symm_memory_set_group_info(group->name, group->rank, group->world_size, group->store,
-                                    group->timeout_ms);
+    rc = symm__group_info_set(group->name, group->rank, group->world_size, group->store,
+                              group->timeout_ms, 1);
     if (rc < 0) return rc;
     rc = meet(group, deadline_ns);
     if (rc == SYMM_OK) rc = symm__registry_add(&groups, group->name, group);
     if (rc < 0) {
         struct symm_error kept = *symm_last_error();
-        symm_memory_unset_group_info(group->name);
+        symm__group_info_unset(group->name, 1);
         return symm__fail_with(&kept);
     }
     enter_list(group);
@@ -155,24 +155,25 @@ static int open_group(symm_group *group, const struct symm_group_options *o, int
 
 int symm_group_init(const struct symm_group_options *options, symm_group **out) {
     SYMM__GUARD_FORK();
-    static const struct symm_group_options defaults = SYMM_GROUP_OPTIONS_INIT;
-    const struct symm_group_options *o = options ? options : &defaults;
+    struct symm_group_options o = SYMM_GROUP_OPTIONS_INIT;
     int64_t deadline = 0;
-    int rc = check_options(o);
-    if (rc == SYMM_OK) rc = symm__deadline(o->timeout_ms, SYMM_GROUP_DEFAULT_TIMEOUT_MS, &deadline);
+    int rc = symm__options_read("symm_group_options", &o, sizeof o, sizeof o, options);
+    if (rc == SYMM_OK) rc = check_options(&o);
+    if (rc == SYMM_OK) rc = symm__deadline(o.timeout_ms, SYMM_GROUP_DEFAULT_TIMEOUT_MS, &deadline);
     if (rc < 0) return rc;
     symm_group *group = calloc(1, sizeof *group);
     if (!group) return symm__fail_oom(sizeof *group);
-    atomic_init(&group->references, 1);
+    atomic_init(&group->references,
+                2); /* the caller's, and the list's until the group is destroyed */
     atomic_init(&group->ended, 0);
     pthread_mutex_init(&group->lock, NULL);
     snprintf(group->name, sizeof group->name, "%s",
-             o->group_name ? o->group_name : SYMM_GROUP_DEFAULT_NAME);
-    group->timeout_ms = o->timeout_ms ? o->timeout_ms : SYMM_GROUP_DEFAULT_TIMEOUT_MS;
+             o.group_name ? o.group_name : SYMM_GROUP_DEFAULT_NAME);
+    group->timeout_ms = o.timeout_ms ? o.timeout_ms : SYMM_GROUP_DEFAULT_TIMEOUT_MS;
     group->activity_group = symm__activity_group(group->name);
     struct symm__activity_mark mark =
         symm__activity_begin(SYMM__ACT_init_process_group, group->activity_group, -1, -1);
-    rc = open_group(group, o, deadline);
+    rc = open_group(group, &o, deadline);
     symm__activity_end(mark);
     if (rc < 0) {
         struct symm__where where = where_of(group, "init_process_group");
@@ -223,7 +224,11 @@ int symm_group_barrier(symm_group *group, int64_t timeout_ms) {
     if (atomic_load_explicit(&group->ended, memory_order_acquire)) {
         return fail_destroyed(group, "barrier");
     }
-    return symm_memory_barrier(group->memory, 0, timeout_ms);
+    struct symm__activity_mark mark =
+        symm__activity_begin(SYMM__ACT_group_barrier, group->activity_group, -1, -1);
+    int rc = symm_memory_barrier(group->memory, 0, timeout_ms);
+    symm__activity_end(mark);
+    return rc;
 }
 
 /* ---- ending ---- */
@@ -238,7 +243,7 @@ static int begin_end(symm_group *group) {
 static void leave(symm_group *group) {
     symm__registry_remove(&groups, group->name, group);
     leave_list(group);
-    if (symm_memory_unset_group_info(group->name) < 0) {
+    if (symm__group_info_unset(group->name, 1) < 0) {
         symm__log(SYMM_LOG_WARN, "group", "%s", symm_last_error()->message);
     }
 }
@@ -260,17 +265,17 @@ int symm_group_destroy(symm_group *group, int64_t timeout_ms) {
     if (group->owns_store) rc = symm_store_linger(store, left_ms(deadline));
     symm_store_release(store);
     symm__activity_end(mark);
-    return rc < 0 ? symm__fail_in(&where) : rc;
+    if (rc < 0) symm__fail_in(&where);
+    symm_group_release(group); /* the list's reference */
+    return rc;
 }
 
 void symm_group_release(symm_group *group) {
-    /* Release pairs with the acquire of whoever drops the last reference; from here on try_retain
-     * finds none, and leave() takes the group out of the registry before it is freed. */
-    if (!group || atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) != 1) {
-        return;
+    /* Release pairs with the acquire of whoever drops the last reference. The list's own goes at
+     * the end of destroy, so what is freed here has ended, and nothing can find it any more. */
+    if (group && atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) == 1) {
+        free_group(group);
     }
-    if (begin_end(group)) leave(group);
-    free_group(group);
 }
 
 /* The youngest group that lives, retained; NULL if there is none. */

@@ -8,17 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
-#define LISTEN_VARIABLE "SYMM_MASTER_LISTEN_FD"
+#include "store/rendezvous.h"
 
 enum launcher { ENV, OPENMPI, PMI, SLURM, SET_COUNT };
 
@@ -263,21 +259,6 @@ int symm_launch_detect(symm_getenv get, void *context, struct symm_launch *out) 
 
 /* ---- the store ---- */
 
-/* The launcher's socket, once: the daemon takes it over. A variable that a child of a rank inherits
- * may name a descriptor that is something else by now, so that is looked at. */
-static int take_listening_socket(int port) {
-    static atomic_flag taken = ATOMIC_FLAG_INIT; /* relaxed: whoever sets it owns the descriptor */
-    const char *text = getenv(LISTEN_VARIABLE);
-    int64_t number = text ? parse_number(text, INT_MAX) : -1;
-    struct sockaddr_in address;
-    int listening = 0, fd = (int)number;
-    socklen_t size = sizeof listening, address_size = sizeof address;
-    if (number < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) < 0) return -1;
-    if (!listening || getsockname(fd, (struct sockaddr *)&address, &address_size) < 0) return -1;
-    if (address.sin_family != AF_INET || ntohs(address.sin_port) != port) return -1;
-    return atomic_flag_test_and_set_explicit(&taken, memory_order_relaxed) ? -1 : fd;
-}
-
 int symm_launch_open_store(const struct symm_launch *launch, int64_t timeout_ms, symm_store **out) {
     SYMM__GUARD_FORK();
     struct symm_tcp_store_options options = SYMM_TCP_STORE_OPTIONS_INIT;
@@ -290,9 +271,9 @@ int symm_launch_open_store(const struct symm_launch *launch, int64_t timeout_ms,
     options.port = launch->host[0] == '@' ? 0 : launch->port;
     options.world_size = launch->world_size;
     options.is_master = launch->rank == 0;
-    options.wait_for_workers =
-        0; /* whoever meets through the store names the ranks that are missing */
+    /* Whoever meets through the store names the ranks that are missing. */
+    options.wait_for_workers = 0;
     options.timeout_ms = timeout_ms;
-    if (options.is_master) options.listen_fd = take_listening_socket(options.port);
+    if (options.is_master) options.listen_fd = symm__rendezvous_take_listen_fd(options.port);
     return symm_store_open_tcp(&options, out);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/activity.h"
 #include "base/deadline.h"
 #include "base/error.h"
 
@@ -88,22 +89,31 @@ struct call {
     symm_store *store;
     int64_t start_ns;
     int64_t deadline_ns;
+    int begun;
+    struct symm__activity_mark before;
 };
 
-/* Names the operation in an error that came from below. */
+/* Ends the call, once; names the operation in an error that came from below. */
 static int finish(const struct call *call, int rc) {
     struct symm__where where = SYMM__WHERE_NONE;
+    if (call->begun) symm__activity_end(call->before);
     where.op = call->op;
     return rc < 0 ? symm__fail_in(&where) : rc;
 }
 
-static int begin(struct call *call, const char *op, symm_store *store, int64_t timeout_ms) {
+static int begin(struct call *call, enum symm__activity_op activity, const char *op,
+                 symm_store *store, int64_t timeout_ms) {
     call->op = op;
+    call->begun = 0;
     call->store = store;
     call->start_ns = symm_now_ns();
     if (symm__is_forked_child) return finish(call, symm__fail_forked());
     if (!store) return finish(call, symm__fail(SYMM_EINVALID, "the store is NULL"));
-    return finish(call, symm__deadline(timeout_ms, symm_store_timeout(store), &call->deadline_ns));
+    int rc = symm__deadline(timeout_ms, symm_store_timeout(store), &call->deadline_ns);
+    if (rc < 0) return finish(call, rc);
+    call->before = symm__activity_begin(activity, 0, -1, -1);
+    call->begun = 1;
+    return SYMM_OK;
 }
 
 static int fail_absent(const struct call *call, const struct symm_slice *keys, size_t count) {
@@ -133,7 +143,7 @@ static int check_keys(const struct symm_slice *keys, size_t count) {
 
 int symm_store_set(symm_store *store, struct symm_slice key, struct symm_slice value) {
     struct call call;
-    int rc = begin(&call, "set", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_set, "set", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     rc = check_slice("key", key);
     if (rc == SYMM_OK) rc = check_slice("value", value);
@@ -144,7 +154,7 @@ int symm_store_set(symm_store *store, struct symm_slice key, struct symm_slice v
 int symm_store_get(symm_store *store, struct symm_slice key, int64_t timeout_ms,
                    struct symm_bytes *value_out) {
     struct call call;
-    int rc = begin(&call, "get", store, timeout_ms);
+    int rc = begin(&call, SYMM__ACT_store_get, "get", store, timeout_ms);
     if (rc < 0) return rc;
     rc = check_slice("key", key);
     if (rc == SYMM_OK) rc = store->ops->get(store, key, call.deadline_ns, value_out);
@@ -153,7 +163,7 @@ int symm_store_get(symm_store *store, struct symm_slice key, int64_t timeout_ms,
 
 int symm_store_add(symm_store *store, struct symm_slice key, int64_t amount, int64_t *sum_out) {
     struct call call;
-    int rc = begin(&call, "add", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_add, "add", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     rc = check_slice("key", key);
     if (rc == SYMM_OK) rc = store->ops->add(store, key, amount, call.deadline_ns, sum_out);
@@ -163,7 +173,7 @@ int symm_store_add(symm_store *store, struct symm_slice key, int64_t amount, int
 int symm_store_wait(symm_store *store, const struct symm_slice *keys, size_t count,
                     int64_t timeout_ms) {
     struct call call;
-    int rc = begin(&call, "wait", store, timeout_ms);
+    int rc = begin(&call, SYMM__ACT_store_wait, "wait", store, timeout_ms);
     if (rc < 0) return rc;
     rc = check_keys(keys, count);
     if (rc == SYMM_OK) rc = store->ops->wait(store, keys, count, call.deadline_ns);
@@ -172,7 +182,7 @@ int symm_store_wait(symm_store *store, const struct symm_slice *keys, size_t cou
 
 int symm_store_check(symm_store *store, const struct symm_slice *keys, size_t count, int *all_out) {
     struct call call;
-    int rc = begin(&call, "check", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_check, "check", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     rc = check_keys(keys, count);
     if (rc == SYMM_OK) rc = store->ops->check(store, keys, count, call.deadline_ns, all_out);
@@ -181,7 +191,7 @@ int symm_store_check(symm_store *store, const struct symm_slice *keys, size_t co
 
 int symm_store_delete_key(symm_store *store, struct symm_slice key, int *deleted_out) {
     struct call call;
-    int rc = begin(&call, "delete_key", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_delete_key, "delete_key", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     rc = check_slice("key", key);
     if (rc == SYMM_OK) rc = store->ops->delete_key(store, key, call.deadline_ns, deleted_out);
@@ -190,7 +200,7 @@ int symm_store_delete_key(symm_store *store, struct symm_slice key, int *deleted
 
 int symm_store_num_keys(symm_store *store, int64_t *count_out) {
     struct call call;
-    int rc = begin(&call, "num_keys", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_num_keys, "num_keys", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     struct symm_slice all = {NULL, 0};
     return finish(&call, store->ops->num_keys(store, all, call.deadline_ns, count_out));
@@ -198,7 +208,7 @@ int symm_store_num_keys(symm_store *store, int64_t *count_out) {
 
 int symm_store_set_timeout(symm_store *store, int64_t timeout_ms) {
     struct call call;
-    int rc = begin(&call, "set_timeout", store, SYMM_TIMEOUT_DEFAULT);
+    int rc = begin(&call, SYMM__ACT_store_set_timeout, "set_timeout", store, SYMM_TIMEOUT_DEFAULT);
     if (rc < 0) return rc;
     if (timeout_ms < SYMM_TIMEOUT_NONE || timeout_ms == 0) {
         rc = symm__fail(SYMM_EINVALID,
@@ -208,12 +218,12 @@ int symm_store_set_timeout(symm_store *store, int64_t timeout_ms) {
     }
     while (store->base) store = store->base;
     atomic_store_explicit(&store->timeout_ms, timeout_ms, memory_order_relaxed);
-    return SYMM_OK;
+    return finish(&call, SYMM_OK);
 }
 
 int symm_store_linger(symm_store *store, int64_t timeout_ms) {
     struct call call;
-    int rc = begin(&call, "linger", store, timeout_ms);
+    int rc = begin(&call, SYMM__ACT_store_linger, "linger", store, timeout_ms);
     if (rc < 0) return rc;
     while (store->base) store = store->base;
     return finish(&call, store->ops->linger(store, call.deadline_ns));

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/deadline.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "store/channel.h"
 #include "store/daemon.h"
 #include "store/store.h"
@@ -224,9 +226,6 @@ static const struct symm__store_ops tcp_ops = {
 /* ---- opening ---- */
 
 static int check_options(const struct symm_tcp_store_options *options) {
-    if (!options || options->size != sizeof *options) {
-        return symm__fail(SYMM_EINVALID, "begin the options with SYMM_TCP_STORE_OPTIONS_INIT");
-    }
     int is_unix = options->host && options->host[0] == '@';
     if (!options->host || (!*options->host && !options->is_master)) {
         return symm__fail(SYMM_EINVALID, "a tcp store needs a host");
@@ -296,19 +295,26 @@ static int open_parts(struct tcp_store *tcp, const struct symm_tcp_store_options
 
 int symm_store_open_tcp(const struct symm_tcp_store_options *options, symm_store **out) {
     SYMM__GUARD_FORK();
-    int rc = check_options(options);
+    struct symm_tcp_store_options o = SYMM_TCP_STORE_OPTIONS_INIT;
+    if (!options)
+        return symm__fail(SYMM_EINVALID,
+                          "a tcp store needs options: begin with SYMM_TCP_STORE_OPTIONS_INIT");
+    int rc = symm__options_read("symm_tcp_store_options", &o, sizeof o, sizeof o, options);
+    if (rc == SYMM_OK) rc = check_options(&o);
     if (rc < 0) return rc;
     struct tcp_store *tcp = calloc(1, sizeof *tcp);
     if (!tcp) return symm__fail_oom(sizeof *tcp);
     symm__store_init(&tcp->store, &tcp_ops);
-    if (options->timeout_ms) atomic_init(&tcp->store.timeout_ms, options->timeout_ms);
-    rc = open_parts(tcp, options);
+    if (o.timeout_ms) atomic_init(&tcp->store.timeout_ms, o.timeout_ms);
+    struct symm__activity_mark mark = symm__activity_begin(SYMM__ACT_store_open, 0, -1, -1);
+    rc = open_parts(tcp, &o);
+    symm__activity_end(mark);
     if (rc < 0) {
         struct symm_error error = *symm_last_error();
         tcp_close(&tcp->store);
         return symm__fail_with(&error);
     }
-    if (options->listen_fd >= 0) close(options->listen_fd);
+    if (o.listen_fd >= 0) close(o.listen_fd);
     *out = &tcp->store;
     return SYMM_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "symmem/symmem.h"
 
 pthread_mutex_t symm__blocks_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -258,10 +259,6 @@ static int make_block(const struct symm__allocator_ops *allocator, int64_t bytes
 
 static int check_options(const struct symm_memory_options *options) {
     const char *group = options->group_name;
-    if (options->size < sizeof *options) {
-        return symm__fail(SYMM_EINVALID, "symm_memory_options.size is %zu, not %zu", options->size,
-                          sizeof *options);
-    }
     if (options->alloc_id < -1) {
         return symm__fail(SYMM_EINVALID, "alloc_id must not be negative: %lld",
                           (long long)options->alloc_id);
@@ -288,19 +285,20 @@ int symm_memory_empty_strided(const int64_t *shape, const int64_t *stride, int n
                               symm_dtype dtype, const struct symm_memory_options *options,
                               symm_tensor **out) {
     SYMM__GUARD_FORK();
-    static const struct symm_memory_options defaults = SYMM_MEMORY_OPTIONS_INIT;
-    const struct symm_memory_options *o = options ? options : &defaults;
+    struct symm__where where = {"empty_strided_p2p", NULL, -1, -1, -1, -1};
+    struct symm_memory_options o = SYMM_MEMORY_OPTIONS_INIT;
     const struct symm__allocator_ops *allocator = NULL;
     struct symm__block *block = NULL;
     int64_t bytes = 0;
-    int rc = check_options(o);
-    if (rc == SYMM_OK) rc = symm__allocator_for(o->device, &allocator);
+    int rc = symm__options_read("symm_memory_options", &o, sizeof o, sizeof o, options);
+    if (rc == SYMM_OK) rc = check_options(&o);
+    if (rc == SYMM_OK) rc = symm__allocator_for(o.device, &allocator);
     if (rc == SYMM_OK) rc = bytes_of(shape, stride, ndim, dtype, &bytes);
-    if (rc == SYMM_OK && o->alloc_id >= 0) rc = take_persistent(o->alloc_id, bytes, &block);
-    if (rc == SYMM_OK && !block) rc = make_block(allocator, bytes, o->alloc_id, &block);
-    if (rc < 0) return rc;
+    if (rc == SYMM_OK && o.alloc_id >= 0) rc = take_persistent(o.alloc_id, bytes, &block);
+    if (rc == SYMM_OK && !block) rc = make_block(allocator, bytes, o.alloc_id, &block);
+    if (rc < 0) return symm__fail_in(&where);
     snprintf(block->default_group, sizeof block->default_group, "%s",
-             o->group_name ? o->group_name : "");
+             o.group_name ? o.group_name : "");
     struct symm__storage *storage =
         new_storage(symm__block_data(block), bytes, block, &own_tag, release_own_storage);
     if (!storage) {

@@ -70,9 +70,8 @@ static int open_info(const char *name, int rank, int world_size, symm_store *sto
     return SYMM_OK;
 }
 
-int symm_memory_set_group_info(const char *group_name, int rank, int world_size, symm_store *store,
-                               int64_t timeout_ms) {
-    SYMM__GUARD_FORK();
+int symm__group_info_set(const char *group_name, int rank, int world_size, symm_store *store,
+                         int64_t timeout_ms, int owned) {
     struct symm__group_info *info = NULL;
     int64_t deadline = 0;
     int rc = check_place(group_name, rank, world_size);
@@ -82,16 +81,35 @@ int symm_memory_set_group_info(const char *group_name, int rank, int world_size,
     if (rc < 0) return rc;
     rc = open_info(group_name, rank, world_size, store, timeout_ms, &info);
     if (rc < 0) return rc;
+    info->owned = owned;
     rc = symm__registry_add(&infos, group_name, info); /* the registry takes our reference over */
     if (rc < 0) symm__group_info_release(info);
     return rc;
 }
 
+int symm_memory_set_group_info(const char *group_name, int rank, int world_size, symm_store *store,
+                               int64_t timeout_ms) {
+    SYMM__GUARD_FORK();
+    struct symm__where where = {"set_group_info", group_name, -1, -1, -1, -1};
+    int rc = symm__group_info_set(group_name, rank, world_size, store, timeout_ms, 0);
+    return rc < 0 ? symm__fail_in(&where) : rc;
+}
+
 int symm_memory_unset_group_info(const char *group_name) {
     SYMM__GUARD_FORK();
+    struct symm__where where = {"unset_group_info", group_name, -1, -1, -1, -1};
+    int rc = symm__group_info_unset(group_name, 0);
+    return rc < 0 ? symm__fail_in(&where) : rc;
+}
+
+int symm__group_info_unset(const char *group_name, int owned) {
     struct symm__group_info *info = NULL;
     int rc = symm__group_info_find(group_name, &info);
     if (rc < 0) return rc;
+    if (info->owned != owned) {
+        symm__group_info_release(info);
+        return symm__fail(SYMM_EINVALID, "'%s' is a process group: destroy it instead", group_name);
+    }
     /* Release: who sees `ended` sees it before the name is free for another group. Pairs with the
      * acquire in symm__fail_ended's callers. */
     atomic_store_explicit(&info->ended, 1, memory_order_release);

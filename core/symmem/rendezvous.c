@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/deadline.h"
 #include "base/error.h"
 #include "symmem/symmem.h"
@@ -306,7 +307,9 @@ static int find_group(const struct symm__block *block, const char *name,
         return symm__fail_at(&where, SYMM_EINVALID,
                              "no group_name is given, and the tensor was allocated without one");
     }
-    return symm__group_info_find(chosen, out);
+    int rc = symm__group_info_find(chosen, out);
+    struct symm__where where = {OP, chosen, -1, -1, -1, -1};
+    return rc < 0 ? symm__fail_in(&where) : rc;
 }
 
 int symm_memory_rendezvous(symm_tensor *tensor, const char *group_name, int64_t timeout_ms,
@@ -320,7 +323,10 @@ int symm_memory_rendezvous(symm_tensor *tensor, const char *group_name, int64_t 
     }
     int rc = find_group(block, group_name, &info);
     if (rc < 0) return rc;
+    struct symm__activity_mark mark =
+        symm__activity_begin(SYMM__ACT_rendezvous, symm__activity_group(info->name), -1, -1);
     rc = rendezvous_in(info, tensor, block, timeout_ms, out);
+    symm__activity_end(mark);
     symm__group_info_release(info);
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "device/device.h"
 #include "symmem/allocator.h"
 #include "symmem/memory_limit.h"
 
@@ -161,14 +162,12 @@ const struct symm__allocator_ops symm__shm_allocator = {
 };
 
 int symm__allocator_for(const char *device, const struct symm__allocator_ops **out) {
-    if (!device || strcmp(device, "cpu") == 0) {
-        *out = &symm__shm_allocator;
-        return SYMM_OK;
+    const struct symm__device *found = NULL;
+    int rc = symm__device_find(device, &found);
+    if (rc < 0) return rc;
+    if (found != &symm__device_cpu) {
+        return symm__fail(SYMM_EUNSUPPORTED, "device '%.64s' has no symmetric memory", device);
     }
-    if (strncmp(device, "cuda", 4) == 0) {
-        return symm__fail(SYMM_EMISSING_PLUGIN,
-                          "device '%s' needs libsymm_cuda.so, which is not part of this build",
-                          device);
-    }
-    return symm__fail(SYMM_EINVALID, "there is no device '%.64s' (known: cpu)", device);
+    *out = &symm__shm_allocator;
+    return SYMM_OK;
 }

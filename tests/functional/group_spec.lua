@@ -89,6 +89,22 @@ describe("a process group", function()
     ]])
   end)
 
+  it("lives on when its last handle is collected, until it is destroyed", function()
+    ranks(2, [[
+      symm.init_process_group()
+      collectgarbage() collectgarbage()
+      local rank = tonumber(os.getenv("RANK"))
+      local t = symm.empty_strided_p2p({4}, nil, "int32", "cpu", "0")
+      symm.rendezvous(t):barrier()
+      fails("INVALID", "unknown argument 'bad'", symm.destroy_process_group, nil, {bad = 1})
+      fails("INVALID", "'0' is a process group: destroy it instead", symm.unset_group_info, "0")
+      symm.rendezvous(t):barrier()
+      symm.destroy_process_group()
+      symm.init_process_group{store = symm.HashStore(), rank = 0, world_size = 1} -- the name is free
+      symm.destroy_process_group()
+    ]])
+  end)
+
   it("can be made again under its name", function()
     ranks(2, [[
       local rank, store = tonumber(os.getenv("RANK")), nil

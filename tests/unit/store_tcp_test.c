@@ -67,7 +67,7 @@ TEST(wrong_options_are_named) {
     struct symm_tcp_store_options options = SYMM_TCP_STORE_OPTIONS_INIT;
     check_refused(NULL, "SYMM_TCP_STORE_OPTIONS_INIT");
     options.size--;
-    check_refused(&options, "SYMM_TCP_STORE_OPTIONS_INIT");
+    check_refused(&options, "symm_tcp_store_options.size");
     options = (struct symm_tcp_store_options)SYMM_TCP_STORE_OPTIONS_INIT;
     options.port = 65536;
     check_refused(&options, "65536");

@@ -47,9 +47,11 @@ int symm_group_store(symm_group *group, symm_store **out);
 
 /* Returns when all ranks of the group have called it. */
 int symm_group_barrier(symm_group *group, int64_t timeout_ms);
-/* Orderly end: the rank leaves, its name is free again; where this process runs the store, it stays
- * until the others have left (at most `timeout_ms`). Later calls on the group are SYMM_EDESTROYED.
- */
+/* Orderly end: the rank leaves, and the group's name is free again. A store that the group opened
+ * from the environment is closed; where it runs in this process, it first waits until the other
+ * ranks have left too (at most `timeout_ms`), so that nobody loses it. Later calls on the group are
+ * SYMM_EDESTROYED. Releasing all references does not end a group: it lives, and can be resolved by
+ * its name, until it is destroyed or the process ends. */
 int symm_group_destroy(symm_group *group, int64_t timeout_ms);
 /* Ends every group of this process that still lives, the youngest first; the first error is given
  * after all have been tried. For whoever ends a process without knowing what ran in it. */

@@ -44,7 +44,7 @@ typedef struct symm_memory symm_memory;
 int symm_memory_set_group_info(const char *group_name, int rank, int world_size, symm_store *store,
                                int64_t timeout_ms);
 /* Forgets the group: its handles fail with SYMM_ECLOSED from now on; the peers' connections say
- * goodbye. SYMM_ENOT_FOUND if it is unknown. */
+ * goodbye. SYMM_ENOT_FOUND if it is unknown, SYMM_EINVALID if a process group has the name. */
 int symm_memory_unset_group_info(const char *group_name);
 
 /* ---- allocation ---- */
