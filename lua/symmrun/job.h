@@ -8,6 +8,7 @@
 #ifndef SYMM_SYMMRUN_JOB_H
 #define SYMM_SYMMRUN_JOB_H
 
+#include <pthread.h>
 #include <symm/activity.h>
 #include <symm/error.h>
 #include <symm/wait.h>
@@ -23,20 +24,24 @@ struct rank;
 
 /* ---- launch_output.c ---- */
 
-/* One descriptor that lines are written to, by a thread of libuv's pool, so that a reader who stops
- * stops the ranks and not the launcher. */
+/* One descriptor that lines are written to, by a thread of its own, so that a reader who stops
+ * stops the ranks and not the launcher. (libuv's own pool would do, but ends the process where no
+ * thread can be had.) */
 struct sink {
-    struct job *job;
+    struct job *job; /* NULL: not open */
     int fd;
-    int busy;      /* a write is going on */
-    int failed;    /* nobody reads any longer: what comes is dropped */
-    int full;      /* the ranks' pipes are not read until it has gone down */
+    int failed; /* nobody reads any longer: what comes is dropped */
+    int full;   /* the ranks' pipes are not read until it has gone down */
+    pthread_t thread;
+    uv_async_t progress; /* the thread has written something, or failed */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    /* Under the lock. */
     char *waiting; /* lines, in order */
     size_t waiting_size, waiting_capacity;
-    char *writing;
-    size_t writing_size, writing_capacity, written;
-    uv_fs_t request;
-    uv_timer_t again;
+    int busy; /* a write is going on */
+    int error;
+    int closing;
 };
 
 /* One pipe of one rank: collects bytes until a line is whole. */
@@ -87,9 +92,11 @@ struct job {
     char buffer[65536]; /* what a read of any pipe gives; used up before the next */
 };
 
-void sink_open(struct sink *sink, struct job *job, int fd);
+/* 0, or EXIT_FAILED after a line on stderr. */
+int sink_open(struct sink *sink, struct job *job, int fd);
+/* Only when it is idle. */
 void sink_close(struct sink *sink);
-int sink_is_idle(const struct sink *sink);
+int sink_is_idle(struct sink *sink);
 /* Reads `fd` (which it takes over) as `rank`'s output. 0 or libuv's error. */
 int stream_open(struct stream *stream, struct rank *rank, struct sink *sink, int fd);
 void stream_close(struct stream *stream);

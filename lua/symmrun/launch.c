@@ -74,13 +74,13 @@ static void close_streams(uv_timer_t *timer) {
 
 void job_check_end(struct job *job) {
     if (job->running || job->ending || job->streams) return;
-    if (!sink_is_idle(&job->out) || (job->err.job && !sink_is_idle(&job->err))) return;
+    if (!sink_is_idle(&job->out) || !sink_is_idle(&job->err)) return;
     job->ending = 1;
     for (int i = 0; i < JOB_SIGNALS; i++) uv_close((uv_handle_t *)&job->signals[i], NULL);
     uv_close((uv_handle_t *)&job->grace, NULL);
     uv_close((uv_handle_t *)&job->linger, NULL);
     sink_close(&job->out);
-    if (job->err.job) sink_close(&job->err);
+    sink_close(&job->err);
 }
 
 static void all_have_ended(struct job *job) {
@@ -159,7 +159,8 @@ static int share_output(void) {
            out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
-static void open_handles(struct job *job) {
+/* 0, or EXIT_FAILED; what is open then is closed by job_check_end. */
+static int open_handles(struct job *job) {
     static const int numbers[JOB_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     signal(SIGPIPE, SIG_IGN); /* libuv gives the ranks the default back */
     for (int i = 0; i < JOB_SIGNALS; i++) {
@@ -170,8 +171,9 @@ static void open_handles(struct job *job) {
     uv_timer_init(&job->loop, &job->grace);
     uv_timer_init(&job->loop, &job->linger);
     job->grace.data = job->linger.data = job;
-    sink_open(&job->out, job, STDOUT_FILENO);
-    if (!share_output()) sink_open(&job->err, job, STDERR_FILENO);
+    int code = sink_open(&job->out, job, STDOUT_FILENO);
+    if (code == 0 && !share_output()) code = sink_open(&job->err, job, STDERR_FILENO);
+    return code;
 }
 
 static int start_ranks(struct job *job) {
@@ -197,8 +199,8 @@ static int exit_code_of(const struct job *job, int started) {
 }
 
 static int run_job(struct job *job) {
-    open_handles(job);
-    int started = start_ranks(job);
+    int started = open_handles(job);
+    if (started == 0) started = start_ranks(job);
     if (started != 0) {
         job_stop(job, SIGTERM);
         if (!job->running) all_have_ended(job);

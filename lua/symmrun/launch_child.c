@@ -21,8 +21,9 @@
 /* Of the launcher: two pipes a rank, and what it needs besides. */
 #define DESCRIPTORS_A_RANK 2
 #define DESCRIPTORS_BESIDES 64
-/* A rank and the library's own thread. */
+/* A rank and the library's own thread; and the launcher's for its two outputs. */
 #define TASKS_A_RANK 2
+#define TASKS_BESIDES 2
 
 #define LAUNCHER_VARIABLE "SYMM_LAUNCHER_PID"
 #define LISTEN_VARIABLE "SYMM_MASTER_LISTEN_FD"
@@ -42,9 +43,10 @@ int job_check_limits(int ranks) {
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     int64_t tasks = limit_tasks_left("");
-    if (tasks < (int64_t)ranks * TASKS_A_RANK) {
+    int tasks_needed = ranks * TASKS_A_RANK + TASKS_BESIDES;
+    if (tasks < tasks_needed) {
         symmrun_say("-n %d needs %d processes and threads; %lld are left (pids.max, ulimit -u)",
-                    ranks, ranks * TASKS_A_RANK, (long long)tasks);
+                    ranks, tasks_needed, (long long)tasks);
         return EXIT_USAGE;
     }
     return 0;
@@ -265,21 +267,29 @@ fail:
 
 /* ---- in the rank ---- */
 
-static pid_t launcher;
+/* Comes when the launcher dies, and never else. Not SIGTERM, which the launcher itself sends: its
+ * threads die one after the other, and to a rank it still looks alive at the first. */
+#define LAUNCHER_DIED (SIGRTMAX - 1)
 
-/* Killing a launcher kills its ranks with all that they started: the kernel tells by SIGTERM, and
- * run.c asks here what it means. */
-int symmrun_launcher_is_gone(void) { return launcher > 0 && getppid() != launcher; }
+/* Killing a launcher kills its ranks with all that they started: their session's process group. */
+static void on_launcher_death(int number) {
+    kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
+    (void)number;
+}
 
 void symmrun_join_launcher(void) {
     const char *text = getenv(LAUNCHER_VARIABLE), *listen_fd = getenv(LISTEN_VARIABLE);
+    struct sigaction action;
     if (!text) return;
-    pid_t pid = (pid_t)strtol(text, NULL, 10);
+    pid_t launcher = (pid_t)strtol(text, NULL, 10);
     unsetenv(LAUNCHER_VARIABLE); /* for this process alone, not for what it starts */
     unsetenv(SYMM_ACTIVITY_VARIABLE);
     if (listen_fd) fcntl((int)strtol(listen_fd, NULL, 10), F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_NAME, "symmrun");
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    launcher = pid;
-    if (symmrun_launcher_is_gone()) _exit(128 + SIGTERM);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_launcher_death;
+    sigfillset(&action.sa_mask);
+    sigaction(LAUNCHER_DIED, &action, NULL);
+    prctl(PR_SET_PDEATHSIG, LAUNCHER_DIED);
+    if (getppid() != launcher) _exit(128 + SIGTERM); /* it died before that */
 }

@@ -3,6 +3,9 @@
  * The ranks' lines. A line is written whole, after its rank's mark, and only once it is finished;
  * the last one of a rank may lack its end and gets one. Bytes are not looked at, but for '\n'.
  */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,28 +17,63 @@
 #define LONGEST_LINE ((size_t)1 << 20)
 /* The ranks wait while more than this is waiting to be written. */
 #define SINK_LIMIT ((size_t)1 << 20)
-#define RETRY_MS 10
 
-/* ---- sinks ---- */
+/* ---- sinks: the thread ---- */
 
-static void write_more(struct sink *sink);
+struct text {
+    char *data;
+    size_t size, capacity;
+};
 
-void sink_open(struct sink *sink, struct job *job, int fd) {
-    memset(sink, 0, sizeof *sink);
-    sink->job = job;
-    sink->fd = fd;
-    uv_timer_init(&job->loop, &sink->again);
-    sink->again.data = sink;
+/* 0, or errno. The descriptor may be non-blocking: somebody else may have made it so. */
+static int write_all(int fd, const struct text *text) {
+    size_t written = 0;
+    while (written < text->size) {
+        ssize_t size = write(fd, text->data + written, text->size - written);
+        if (size >= 0) {
+            written += (size_t)size;
+        } else if (errno == EAGAIN) {
+            struct pollfd ready = {fd, POLLOUT, 0};
+            poll(&ready, 1, 1000);
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
 }
 
-void sink_close(struct sink *sink) {
-    uv_close((uv_handle_t *)&sink->again, NULL);
-    free(sink->waiting);
-    free(sink->writing);
-    sink->waiting = sink->writing = NULL;
+static void swap_texts(struct sink *sink, struct text *text) {
+    struct text taken = {sink->waiting, sink->waiting_size, sink->waiting_capacity};
+    sink->waiting = text->data;
+    sink->waiting_capacity = text->capacity;
+    sink->waiting_size = 0;
+    *text = taken;
 }
 
-int sink_is_idle(const struct sink *sink) { return !sink->busy && !sink->waiting_size; }
+static void *write_lines(void *argument) {
+    struct sink *sink = argument;
+    struct text text = {NULL, 0, 0};
+    pthread_mutex_lock(&sink->lock);
+    while (!sink->closing) {
+        if (!sink->waiting_size) {
+            pthread_cond_wait(&sink->more, &sink->lock);
+            continue;
+        }
+        swap_texts(sink, &text);
+        sink->busy = 1;
+        pthread_mutex_unlock(&sink->lock);
+        int error = write_all(sink->fd, &text);
+        pthread_mutex_lock(&sink->lock);
+        sink->busy = 0;
+        if (error) sink->error = error;
+        uv_async_send(&sink->progress);
+    }
+    pthread_mutex_unlock(&sink->lock);
+    free(text.data);
+    return NULL;
+}
+
+/* ---- sinks: the loop ---- */
 
 static void read_again(struct stream *stream);
 
@@ -59,65 +97,78 @@ static void set_reading(struct sink *sink, int reading) {
 
 /* Where nobody reads, there is nobody to work for: the shell's rule, without its silence. */
 static void give_up(struct sink *sink, int error) {
+    if (sink->failed) return;
     sink->failed = 1;
-    sink->waiting_size = 0;
-    if (error != UV_EPIPE) {
+    if (error != EPIPE) {
         symmrun_say("%s cannot be written: %s",
                     sink->fd == STDOUT_FILENO ? "standard output" : "standard error",
-                    uv_strerror(error));
+                    strerror(error));
     }
     job_stop(sink->job, SIGTERM);
 }
 
-static void retry(uv_timer_t *timer) { write_more(timer->data); }
-
-static void wrote(uv_fs_t *request) {
-    struct sink *sink = request->data;
-    ssize_t result = request->result;
-    uv_fs_req_cleanup(request);
-    if (result == UV_EAGAIN || result == UV_EINTR) { /* somebody made it non-blocking */
-        uv_timer_start(&sink->again, retry, RETRY_MS, 0);
-        return;
-    }
-    if (result < 0) {
-        sink->writing_size = sink->written = 0;
-        give_up(sink, (int)result);
-    } else {
-        sink->written += (size_t)result;
-    }
-    sink->busy = 0;
-    write_more(sink);
-    if (sink->full && sink->waiting_size < SINK_LIMIT / 2) set_reading(sink, 1);
+static void on_progress(uv_async_t *progress) {
+    struct sink *sink = progress->data;
+    pthread_mutex_lock(&sink->lock);
+    int error = sink->error;
+    if (error) sink->waiting_size = 0;
+    size_t waiting = sink->waiting_size;
+    pthread_mutex_unlock(&sink->lock);
+    if (error) give_up(sink, error);
+    if (sink->full && waiting < SINK_LIMIT / 2) set_reading(sink, 1);
     job_check_end(sink->job);
 }
 
-static void swap_buffers(struct sink *sink) {
-    char *data = sink->writing;
-    size_t capacity = sink->writing_capacity;
-    sink->writing = sink->waiting;
-    sink->writing_size = sink->waiting_size;
-    sink->writing_capacity = sink->waiting_capacity;
-    sink->written = 0;
-    sink->waiting = data;
-    sink->waiting_size = 0;
-    sink->waiting_capacity = capacity;
+/* No signal of the job is for it. */
+static int start_thread(struct sink *sink) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&sink->thread, NULL, write_lines, sink);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
-static void write_more(struct sink *sink) {
-    if (sink->written == sink->writing_size) {
-        if (!sink->waiting_size) return;
-        swap_buffers(sink);
-    }
-    sink->busy = 1;
-    sink->request.data = sink;
-    uv_buf_t rest =
-        uv_buf_init(sink->writing + sink->written, (unsigned)(sink->writing_size - sink->written));
-    int rc = uv_fs_write(&sink->job->loop, &sink->request, sink->fd, &rest, 1, -1, wrote);
+int sink_open(struct sink *sink, struct job *job, int fd) {
+    memset(sink, 0, sizeof *sink);
+    sink->fd = fd;
+    pthread_mutex_init(&sink->lock, NULL);
+    pthread_cond_init(&sink->more, NULL);
+    int rc = uv_async_init(&job->loop, &sink->progress, on_progress);
     if (rc < 0) {
-        sink->busy = 0;
-        sink->written = sink->writing_size;
-        give_up(sink, rc);
+        symmrun_say("no wake-up for the output: %s", uv_strerror(rc));
+        return EXIT_FAILED;
     }
+    sink->progress.data = sink;
+    int error = start_thread(sink);
+    if (error) {
+        symmrun_say("no thread for the output: %s", strerror(error));
+        uv_close((uv_handle_t *)&sink->progress, NULL);
+        return EXIT_FAILED;
+    }
+    sink->job = job;
+    return 0;
+}
+
+void sink_close(struct sink *sink) {
+    if (!sink->job) return;
+    pthread_mutex_lock(&sink->lock);
+    sink->closing = 1;
+    pthread_cond_signal(&sink->more);
+    pthread_mutex_unlock(&sink->lock);
+    pthread_join(sink->thread, NULL);
+    uv_close((uv_handle_t *)&sink->progress, NULL);
+    free(sink->waiting);
+    sink->waiting = NULL;
+    sink->job = NULL;
+}
+
+int sink_is_idle(struct sink *sink) {
+    if (!sink->job) return 1;
+    pthread_mutex_lock(&sink->lock);
+    int idle = !sink->busy && !sink->waiting_size;
+    pthread_mutex_unlock(&sink->lock);
+    return idle;
 }
 
 static int reserve(char **data, size_t *capacity, size_t size) {
@@ -131,20 +182,34 @@ static int reserve(char **data, size_t *capacity, size_t size) {
     return 1;
 }
 
-static void sink_add(struct sink *sink, int number, const char *line, size_t length) {
+/* Appends "[rank N] line\n"; 0 where memory is out. */
+static int append_line(struct sink *sink, int number, const char *line, size_t length) {
     char mark[32];
     size_t mark_length = (size_t)snprintf(mark, sizeof mark, "[rank %d] ", number);
     size_t size = sink->waiting_size + mark_length + length + 1;
-    if (sink->failed) return;
-    if (!reserve(&sink->waiting, &sink->waiting_capacity, size)) {
-        give_up(sink, UV_ENOMEM);
-        return;
-    }
+    if (!reserve(&sink->waiting, &sink->waiting_capacity, size)) return 0;
     char *to = sink->waiting + sink->waiting_size;
     memcpy(to, mark, mark_length);
     memcpy(to + mark_length, line, length);
     to[mark_length + length] = '\n';
     sink->waiting_size = size;
+    return 1;
+}
+
+static void sink_add(struct sink *sink, int number, const char *line, size_t length) {
+    if (sink->failed) return;
+    pthread_mutex_lock(&sink->lock);
+    int added = append_line(sink, number, line, length);
+    pthread_cond_signal(&sink->more);
+    pthread_mutex_unlock(&sink->lock);
+    if (!added) give_up(sink, ENOMEM);
+}
+
+static int is_over_limit(struct sink *sink) {
+    pthread_mutex_lock(&sink->lock);
+    int over = sink->waiting_size > SINK_LIMIT;
+    pthread_mutex_unlock(&sink->lock);
+    return over;
 }
 
 /* ---- streams ---- */
@@ -166,7 +231,7 @@ static void keep_part(struct stream *stream, const char *data, size_t size) {
     while (size > 0) {
         size_t room = LONGEST_LINE - stream->length, taken = size < room ? size : room;
         if (!reserve(&stream->line, &stream->capacity, stream->length + taken)) {
-            give_up(stream->sink, UV_ENOMEM);
+            give_up(stream->sink, ENOMEM);
             return;
         }
         memcpy(stream->line + stream->length, data, taken);
@@ -208,8 +273,7 @@ static void was_read(uv_stream_t *pipe, ssize_t size, const uv_buf_t *buffer) {
     struct sink *sink = stream->sink;
     if (size > 0) take(stream, buffer->base, (size_t)size);
     if (size < 0) stream_close(stream);
-    if (!sink->busy && !uv_is_active((uv_handle_t *)&sink->again)) write_more(sink);
-    if (!sink->full && sink->waiting_size > SINK_LIMIT) set_reading(sink, 0);
+    if (!sink->full && is_over_limit(sink)) set_reading(sink, 0);
     if (size < 0) job_check_end(sink->job);
 }
 

@@ -56,9 +56,6 @@ static void die_by(int number) {
 
 static void on_signal(int number) {
     symm_runtime *runtime = running;
-    if (number == SIGTERM && symmrun_launcher_is_gone()) {
-        kill(0, SIGKILL); /* this rank's own group: itself and what it started */
-    }
     if (!runtime) {
         die_by(number);
         return;

@@ -58,8 +58,6 @@ int symmrun_repl(symm_runtime *runtime, lua_State *L);
 int symmrun_launch(const struct symmrun_options *options);
 /* The other end: what a rank does first when a launcher of ours started it. */
 void symmrun_join_launcher(void);
-/* The launcher that started this rank has died. Signal handlers may ask. */
-int symmrun_launcher_is_gone(void);
 
 /* ---- info.c ---- */
 

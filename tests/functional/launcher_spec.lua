@@ -309,6 +309,21 @@ describe("symmrun -n", function()
     assert.equal(0, r.code)
   end)
 
+  it("holds itself to the processes that may be started", function()
+    if not os.execute("command -v setpriv >/dev/null && command -v prlimit >/dev/null") then
+      pending "there is no setpriv or prlimit (package util-linux)"
+    end
+    local is_root = launch.capture("id -u") == "0"
+    local r = launch.with_directory(function(directory) -- another user has to be able to read it
+      os.execute(("chmod 755 %s; cp %s %s/libsymm.so.0 %s"):format(directory, launch.symmrun,
+        launch.build, directory))
+      return launch.shell(("prlimit --nproc=9 %s %s/symmrun -n 4 -e ''"):format(
+        is_root and "setpriv --reuid 65534 --clear-groups" or "", directory), marked())
+    end)
+    assert.equal(2, r.code)
+    assert.matches("symmrun: %-n 4 needs 10 processes and threads; %d are left", r.err)
+  end)
+
   -- ---- signals ----
 
   for name, number in pairs { INT = 2, TERM = 15, HUP = 1, QUIT = 3 } do
