@@ -273,8 +273,8 @@ fail:
 
 /* Killing a launcher kills its ranks with all that they started: their session's process group. */
 static void on_launcher_death(int number) {
-    kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
     (void)number;
+    kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
 }
 
 void symmrun_join_launcher(void) {
