@@ -4,6 +4,8 @@
 
 local launch = require "tests.support.launch"
 
+local sorted_lines = launch.sorted_lines
+
 local script = [[
 local symm = require "symm"
 local pg = symm.init_process_group{timeout = "20s"}
@@ -17,13 +19,6 @@ h:barrier()
 print(pg.rank, pg.world_size, sum)
 pg:destroy()
 ]]
-
-local function sorted_lines(text)
-  local lines = {}
-  for line in text:gmatch("[^\n]+") do lines[#lines + 1] = line end
-  table.sort(lines)
-  return lines
-end
 
 local function has(program) return os.execute("command -v " .. program .. " >/dev/null 2>&1") end
 

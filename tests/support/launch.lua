@@ -137,6 +137,14 @@ function launch.ranks(n, script, options)
   return result
 end
 
+-- The lines of a text, sorted: ranks print in any order.
+function launch.sorted_lines(text)
+  local lines = {}
+  for line in text:gmatch("([^\n]*)\n") do lines[#lines + 1] = line end
+  table.sort(lines)
+  return lines
+end
+
 -- A piece of Lua for scripts: says that this rank has got so far (see launch.disturbed).
 launch.ready = [[io.open(os.getenv("READY") .. (os.getenv("RANK") or 0), "w"):close()
 ]]
