@@ -133,6 +133,10 @@ static int check_script(const struct symmrun_options *options) {
         symmrun_say("cannot open %s: %s", path, strerror(errno));
         return EXIT_FAILED;
     }
+    if (S_ISDIR(status.st_mode)) {
+        symmrun_say("cannot read %s: it is a directory", path);
+        return EXIT_FAILED;
+    }
     if (!S_ISREG(status.st_mode)) return 0;
     lua_State *L = luaL_newstate();
     if (L && luaL_loadfile(L, path) != LUA_OK) {
@@ -159,6 +163,13 @@ static int share_output(void) {
            out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
+/* nohup has its way; SIGINT and SIGQUIT are ignored by mere shells for what runs behind. */
+static int is_ignored_for_good(int number) {
+    struct sigaction action;
+    return number == SIGHUP && sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler == SIG_IGN;
+}
+
 /* 0, or EXIT_FAILED; what is open then is closed by job_check_end. */
 static int open_handles(struct job *job) {
     static const int numbers[JOB_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -166,6 +177,7 @@ static int open_handles(struct job *job) {
     for (int i = 0; i < JOB_SIGNALS; i++) {
         uv_signal_init(&job->loop, &job->signals[i]);
         job->signals[i].data = job;
+        if (is_ignored_for_good(numbers[i])) continue;
         uv_signal_start(&job->signals[i], on_job_signal, numbers[i]);
     }
     uv_timer_init(&job->loop, &job->grace);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <symm/version.h>
 #include <unistd.h>
@@ -29,9 +30,18 @@ static void occupy_standard_descriptors(void) {
     }
 }
 
+/* Whoever started this may have blocked signals for itself; a rank that hears none cannot be ended.
+ */
+static void hear_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int main(int argc, char **argv) {
     struct symmrun_options options;
     occupy_standard_descriptors();
+    hear_signals();
     symmrun_join_launcher();
     int code = symmrun_options_read(argc, argv, &options);
     if (code == 0) code = act(&options);

@@ -290,6 +290,11 @@ describe("symmrun -n", function()
     assert.matches("^symmrun: cannot open /nowhere/x.lua[^\n]*\n$", r.err)
   end)
 
+  it("says once that a script is a directory", function()
+    local r = launch.shell(launch.symmrun .. " -n 4 /", marked())
+    assert.same({ 1, "symmrun: cannot read /: it is a directory\n" }, { r.code, r.err })
+  end)
+
   it("says once that a script has a syntax error", function()
     local r = run(4, "local = 1")
     assert.same({ 1, "" }, { r.code, r.out })
@@ -330,6 +335,27 @@ describe("symmrun -n", function()
       assert.is_true(r.seconds < 30)
     end)
   end
+
+  it("leaves SIGHUP to nohup", function()
+    local r = launch.with_directory(function(directory)
+      local file = assert(io.open(directory .. "/s.lua", "w"))
+      file:write([[
+        local launcher = io.open("/proc/self/stat"):read("a"):match("%) %S (%d+)")
+        os.execute("kill -HUP " .. launcher .. "; sleep 0.3")
+        print "on"]])
+      file:close()
+      return launch.shell(("trap '' HUP; %s -n 1 %s/s.lua"):format(launch.symmrun, directory), marked())
+    end)
+    assert.same({ 0, "[rank 0] on\n" }, { r.code, r.out })
+  end)
+
+  it("hears signals that whoever started it has blocked", function()
+    local r = launch.shell(([[%s -c 'import os, signal, subprocess, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+os.execv(sys.argv[1], sys.argv[1:])' %s -n 2 -e 'os.exit(os.getenv "RANK" == "0" and 3 or 0)']]):format(
+      "python3", launch.symmrun), marked())
+    assert.equal(3, r.code)
+  end)
 
   it("lets a rank that catches SIGINT end its own way", function()
     local r = disturbed(2, group .. launch.ready ..
