@@ -54,8 +54,10 @@ for _, launcher in ipairs(launchers) do
         local rank = ("%s %s/script.lua"):format(launch.symmrun, directory)
         words[#words + 1] = (options.rank or "%s"):format(rank)
         local command = table.concat(words, " ")
-        if options.twice then
-          command = ("%s & %s; a=$?; wait $! && exit $a"):format(command, command)
+        if options.twice then -- Open MPI's own files of two jobs get into each other's way
+          os.execute(("mkdir %s/1 %s/2"):format(directory, directory))
+          command = ("TMPDIR=%s/1 %s & TMPDIR=%s/2 %s; a=$?; wait $! && exit $a"):format(directory,
+            command, directory, command)
         end
         return launch.shell(command, options)
       end)
