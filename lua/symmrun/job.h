@@ -60,7 +60,7 @@ struct rank {
     struct job *job;
     int number;
     enum rank_state state;
-    int ended_by_us; /* after we had asked it to end */
+    int ended_by_us; /* it failed because we had asked it to end */
     int exit_code;
     int signal;
     int pid;
@@ -83,9 +83,10 @@ struct job {
     struct rank *ranks;
     int count, running, streams;
     int first_failed; /* rank, -1: none */
-    int stopping;     /* the ranks were asked to end */
-    int received;     /* signal that the launcher got, 0: none */
-    int ending;       /* everything is being closed */
+    int stopping;     /* the ranks were asked to end, at stop_ns */
+    int64_t stop_ns;
+    int received; /* signal that the launcher got, 0: none */
+    int ending;   /* everything is being closed */
     int listen_fd, port;
     int script_fd; /* standard input as a file, -1: the script is none */
     struct sink out, err;

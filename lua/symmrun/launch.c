@@ -36,6 +36,7 @@ static void kill_ranks(uv_timer_t *timer) { signal_ranks(timer->data, SIGKILL); 
 void job_stop(struct job *job, int signal_number) {
     if (job->stopping) return;
     job->stopping = 1;
+    job->stop_ns = symm_now_ns();
     signal_ranks(job, signal_number);
     uv_timer_start(&job->grace, kill_ranks, GRACE_MS, 0);
 }
@@ -96,7 +97,6 @@ static void on_rank_exit(uv_process_t *process, int64_t status, int signal_numbe
     rank->end_ns = symm_now_ns();
     rank->exit_code = (int)status;
     rank->signal = signal_number;
-    rank->ended_by_us = job->stopping;
     kill(-rank->pid, SIGKILL); /* what it has left running in its session */
     uv_close((uv_handle_t *)process, NULL);
     job->running--;

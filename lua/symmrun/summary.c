@@ -27,15 +27,14 @@ static int64_t failed_at(const struct rank *rank) {
 }
 
 void job_note_failure(struct job *job, struct rank *rank) {
-    int before = job->first_failed;
-    if (before >= 0) {
-        const struct rank *first = &job->ranks[before];
-        /* We ended it, unless it says that it had failed before. */
-        if (rank->ended_by_us && (rank->signal || failed_at(rank) == rank->end_ns)) return;
-        int takes_over = is_consequence(first) && !is_consequence(rank);
-        int same_kind = is_consequence(first) == is_consequence(rank);
-        if (!takes_over && !(same_kind && failed_at(rank) < failed_at(first))) return;
-        rank->ended_by_us = 0;
+    int64_t when = failed_at(rank);
+    /* What it says may be older than what we have asked of it. */
+    rank->ended_by_us = job->stopping && when >= job->stop_ns;
+    if (job->first_failed >= 0) {
+        const struct rank *first = &job->ranks[job->first_failed];
+        int later = is_consequence(first) == is_consequence(rank) && when >= failed_at(first);
+        int only_found_out = !is_consequence(first) && is_consequence(rank);
+        if (rank->ended_by_us || later || only_found_out) return;
     }
     job->first_failed = rank->number;
 }
