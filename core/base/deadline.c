@@ -5,8 +5,9 @@
 
 #include "base/error.h"
 
-/* Set and restored around every blocking call, so it has to be cheap: the initial-exec model reaches
- * it by one load, without a call. Its 16 bytes fit what a loader keeps for libraries opened late. */
+/* Set and restored around every blocking call, so it has to be cheap: the initial-exec model
+ * reaches it by one load, without a call. Its 16 bytes fit what a loader keeps for libraries opened
+ * late. */
 static _Thread_local struct {
     symm_wait_hook call;
     void *context;
