@@ -104,7 +104,10 @@ int symm__fail_errno(int error_number, const char *format, ...) {
     va_end(args);
     errno = error_number;
     snprintf(reason, sizeof reason, "%m"); /* strerror_r has two meanings, by C library */
-    return symm__fail(error_number == ENOMEM ? SYMM_EOOM : SYMM_EIO, "%.380s: %s", message, reason);
+    int is_limit = error_number == EMFILE || error_number == ENFILE;
+    int code = is_limit ? SYMM_ELIMIT : error_number == ENOMEM ? SYMM_EOOM : SYMM_EIO;
+    return symm__fail(code, "%.380s: %s%s", message, reason,
+                      is_limit ? "; raise the limit of descriptors (ulimit -n)" : "");
 }
 
 int symm__fail_with(const struct symm_error *error) {

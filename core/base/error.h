@@ -29,7 +29,8 @@ struct symm__where {
 int symm__fail(int code, const char *format, ...) SYMM__PRINTF(2, 3);
 int symm__fail_at(const struct symm__where *where, int code, const char *format, ...)
     SYMM__PRINTF(3, 4);
-/* "description: strerror(error_number)"; ENOMEM becomes SYMM_EOOM, everything else SYMM_EIO. */
+/* "description: strerror(error_number)"; ENOMEM becomes SYMM_EOOM, EMFILE and ENFILE
+ * SYMM_ELIMIT with the words to type, everything else SYMM_EIO. */
 int symm__fail_errno(int error_number, const char *format, ...) SYMM__PRINTF(2, 3);
 /* Puts a kept error (a failed work's, a reply's) into this thread's place and returns its code. */
 int symm__fail_with(const struct symm_error *error);

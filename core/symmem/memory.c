@@ -160,12 +160,27 @@ static int check_words(const char *op, const symm_tensor *tensor, int64_t offset
     return SYMM_OK;
 }
 
+/* Where the words written are slots of a pad, somebody may sleep on them. */
+static int wake_slots(const symm_tensor *tensor, const void *words, int64_t count) {
+    symm_memory *memory = symm__view_owner(tensor);
+    for (int r = 0; memory && r < memory->world_size; r++) {
+        if (tensor->storage->data != memory->pad_ptrs[r]) continue;
+        int64_t first = (const uint32_t *)words - memory->pad_ptrs[r];
+        for (int64_t slot = first; slot < first + count; slot++) {
+            int rc = symm_memory_wake(memory, r, slot);
+            if (rc < 0) return rc;
+        }
+        return SYMM_OK;
+    }
+    return SYMM_OK;
+}
+
 int symm_memory_memset32(symm_tensor *tensor, int64_t offset, int64_t value, int64_t count) {
     int rc = check_words("memset32", tensor, offset, value, count);
     if (rc < 0) return rc;
     uint32_t *words = (uint32_t *)symm_tensor_data(tensor) + offset;
     for (int64_t i = 0; i < count; i++) words[i] = (uint32_t)value;
-    return SYMM_OK;
+    return wake_slots(tensor, words, count);
 }
 
 int symm_memory_stream_write_value32(symm_tensor *tensor, int64_t offset, int64_t value) {
@@ -174,5 +189,5 @@ int symm_memory_stream_write_value32(symm_tensor *tensor, int64_t offset, int64_
     _Atomic uint32_t *word = (_Atomic uint32_t *)symm_tensor_data(tensor) + offset;
     /* Release: pairs with the acquire of whoever polls the word, on any rank. */
     atomic_store_explicit(word, (uint32_t)value, memory_order_release);
-    return SYMM_OK;
+    return wake_slots(tensor, word, 1);
 }

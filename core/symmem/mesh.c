@@ -31,6 +31,18 @@ int symm__list_missing(const uint8_t *present, int world_size, char *text, size_
     return missing;
 }
 
+int symm__fail_missing(const struct symm__mesh *mesh, const uint8_t *present, const char *op,
+                       const char *what, int64_t begun_ns) {
+    char missing[200];
+    int first = 0;
+    int count = symm__list_missing(present, mesh->world_size, missing, sizeof missing);
+    while (count == 1 && present[first]) first++;
+    struct symm__where where = {op, mesh->group, mesh->rank, count == 1 ? first : -1, -1, -1};
+    return symm__fail_at(&where, SYMM_ETIMEOUT, "%s %s %s within %.3f s",
+                         count == 1 ? "rank" : "ranks", count ? missing : "of this group", what,
+                         (double)(symm_now_ns() - begun_ns) / 1e9);
+}
+
 /* ---- one message ---- */
 
 struct control {
@@ -99,6 +111,7 @@ int symm__mesh_receive(int fd, struct symm__mesh_header *head, void *data, size_
     }
     if (n == 0) return SYMM__MESH_ENDED;
     take_fds(&message, head->fd_mask, fds_out);
+    if (message.msg_flags & MSG_CTRUNC) return SYMM__MESH_NO_ROOM;
     if ((size_t)n < sizeof *head || head->magic != SYMM__MESH_MAGIC) return SYMM__MESH_ENDED;
     return (int)((size_t)n - sizeof *head);
 }
@@ -164,6 +177,7 @@ struct exchange {
     char *all;
     int *all_fds;
     const char *op;
+    int64_t begun_ns;
     uint8_t *sent, *received; /* by rank */
     struct pollfd *watched;
 };
@@ -189,6 +203,10 @@ static int receive_from(struct exchange *x, int peer) {
         int n = symm__mesh_receive(x->mesh->peers[peer].fd, &head, payload, sizeof payload, fds);
         if (n == SYMM__MESH_NOTHING) return SYMM_OK;
         if (n == SYMM__MESH_ENDED) return fail_gone(x->mesh, peer, x->op, -1);
+        if (n == SYMM__MESH_NO_ROOM) {
+            close_fds(fds);
+            return symm__fail_errno(EMFILE, "no descriptor is left for the block of rank %d", peer);
+        }
         int same_round = head.round == x->mine->round;
         if (same_round && head.kind == x->mine->kind && (size_t)n == x->mine->size) {
             memcpy(x->all + (size_t)peer * x->mine->size, payload, (size_t)n);
@@ -230,11 +248,7 @@ static int step(struct exchange *x, int *left_out) {
 }
 
 static int fail_late(const struct exchange *x) {
-    char missing[200];
-    struct symm__where where = {x->op, x->mesh->group, x->mesh->rank, -1, -1, x->mine->round};
-    int count = symm__list_missing(x->received, x->mesh->world_size, missing, sizeof missing);
-    return symm__fail_at(&where, SYMM_ETIMEOUT, "%s %s did not come", count == 1 ? "rank" : "ranks",
-                         missing);
+    return symm__fail_missing(x->mesh, x->received, x->op, "did not come", x->begun_ns);
 }
 
 static int wait_for_peers(struct exchange *x, int64_t deadline_ns) {
@@ -258,7 +272,7 @@ static int wait_for_peers(struct exchange *x, int64_t deadline_ns) {
 int symm__mesh_exchange(struct symm__mesh *mesh, const struct symm__mesh_message *mine, void *all,
                         int *all_fds, const char *op, int64_t deadline_ns) {
     size_t world = (size_t)mesh->world_size;
-    struct exchange x = {mesh, mine, all, all_fds, op, NULL, NULL, NULL};
+    struct exchange x = {mesh, mine, all, all_fds, op, symm_now_ns(), NULL, NULL, NULL};
     int left = 0, rc = SYMM_OK;
     x.sent = calloc(world, 2);
     x.watched = calloc(world, sizeof *x.watched);

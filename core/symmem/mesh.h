@@ -88,4 +88,9 @@ const uint8_t *symm__process_id(void);
 /* Writes "1, 3 and 5" for the ranks whose `present` byte is 0; cut to fit. Gives their number. */
 int symm__list_missing(const uint8_t *present, int world_size, char *text, size_t size);
 
+/* SYMM_ETIMEOUT: the ranks whose `present` byte is 0 "did not come within N s"; one alone is the
+ * error's peer. */
+int symm__fail_missing(const struct symm__mesh *mesh, const uint8_t *present, const char *op,
+                       const char *what, int64_t begun_ns);
+
 #endif

@@ -25,6 +25,7 @@
 struct opening {
     struct symm__mesh *mesh;
     symm_store *store;
+    int64_t begun_ns;
     int64_t deadline_ns;
     char token[TOKEN_TEXT_SIZE];
 };
@@ -160,7 +161,6 @@ static int has_record(struct opening *o, int rank) {
 
 /* Names the ranks without a record or, once connecting has begun, without a connection. */
 static int fail_missing(struct opening *o, int connecting) {
-    char missing[200];
     int world = o->mesh->world_size;
     uint8_t *present = calloc((size_t)world, 1);
     if (!present) return symm__fail_oom((size_t)world);
@@ -168,11 +168,9 @@ static int fail_missing(struct opening *o, int connecting) {
         present[r] =
             r == o->mesh->rank || (connecting ? o->mesh->peers[r].fd >= 0 : has_record(o, r));
     }
-    int count = symm__list_missing(present, world, missing, sizeof missing);
+    int rc = symm__fail_missing(o->mesh, present, "rendezvous", "did not join", o->begun_ns);
     free(present);
-    struct symm__where where = where_of(o->mesh, -1);
-    return symm__fail_at(&where, SYMM_ETIMEOUT, "%s %s did not join", count == 1 ? "rank" : "ranks",
-                         count ? missing : "(all came at the last moment)");
+    return rc;
 }
 
 static int check_record(const struct opening *o, int rank, int world_size,
@@ -247,7 +245,8 @@ static int pause_for(struct opening *o, int fd, short events, int peer) {
     if (ms == 0) {
         struct symm__where where = where_of(o->mesh, peer);
         if (peer < 0) return fail_missing(o, 1);
-        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join", peer);
+        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join within %.3f s", peer,
+                             (double)(symm_now_ns() - o->begun_ns) / 1e9);
     }
     poll(&watched, fd < 0 ? 0 : 1, ms);
     return symm__wait_poll();
@@ -325,6 +324,8 @@ static int accept_one(struct opening *o, int *joined_out) {
     struct symm__mesh_hello hello = {0};
     pid_t pid = 0;
     int fd = accept4(o->mesh->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return symm__fail_errno(errno, "accepting a rank");
     if (fd < 0) return pause_for(o, o->mesh->listen_fd, POLLIN, -1);
     if (!same_user(fd, &pid) || !read_hello(fd, &hello)) {
         symm__log(SYMM_LOG_WARN, "symmem", "dropped a stranger on the socket of group %s",
@@ -417,7 +418,7 @@ static struct symm__mesh *new_mesh(const char *group, int rank, int world_size) 
 
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
                     int64_t deadline_ns, struct symm__mesh **out) {
-    struct opening o = {new_mesh(group, rank, world_size), store, deadline_ns, ""};
+    struct opening o = {new_mesh(group, rank, world_size), store, symm_now_ns(), deadline_ns, ""};
     if (!o.mesh) return symm__fail_oom((size_t)world_size * sizeof(struct symm__peer));
     int rc = SYMM_OK;
     if (world_size > 1) {

@@ -29,10 +29,11 @@ struct symm__mesh_hello {
 
 #define SYMM__MESH_NOTHING (-1)
 #define SYMM__MESH_ENDED (-2)
+#define SYMM__MESH_NO_ROOM (-3) /* for a descriptor, in this process */
 
 /* 1 sent, 0 would block, -1 the peer is gone. Never waits, never raises SIGPIPE. */
 int symm__mesh_send(int fd, const struct symm__mesh_message *message);
-/* Bytes of payload, SYMM__MESH_NOTHING or SYMM__MESH_ENDED. Never waits. On success every
+/* Bytes of payload, SYMM__MESH_NOTHING, _ENDED or _NO_ROOM. Never waits. On success every
  * fds_out[i] is a descriptor of the caller's or -1. */
 int symm__mesh_receive(int fd, struct symm__mesh_header *head, void *data, size_t size,
                        int fds_out[SYMM__MESH_FDS]);

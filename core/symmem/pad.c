@@ -273,6 +273,24 @@ int symm_memory_wait_signal(symm_memory *memory, int src_rank, int channel, int6
     return rc;
 }
 
+int symm_memory_wake(symm_memory *memory, int rank, int64_t slot) {
+    struct symm__where where = {"wake", memory->info->name, memory->rank, -1, -1, -1};
+    if (rank < 0 || rank >= memory->world_size) {
+        return symm__fail_at(&where, SYMM_EINVALID, "rank must be in [0, %d), not %d",
+                             memory->world_size, rank);
+    }
+    if (slot < 0 || slot >= memory->pad_size / 4) {
+        return symm__fail_at(&where, SYMM_EINVALID, "slot must be in [0, %lld), not %lld",
+                             (long long)(memory->pad_size / 4), (long long)slot);
+    }
+    char *front = memory->views[rank].front;
+    word_t *word = (word_t *)(front + memory->front.pad) + slot;
+    /* The caller's store may have been any; this orders it before the look at the sleepers. */
+    atomic_thread_fence(memory_order_seq_cst);
+    wake_sleepers(word, (word_t *)(front + memory->front.sleepers) + slot);
+    return SYMM_OK;
+}
+
 /* Every rank counts its own arrivals and waits until each peer's count has come as far. A rank can
  * be at most one ahead, since it needs this rank's next arrival to go further. */
 int symm_memory_barrier(symm_memory *memory, int channel, int64_t timeout_ms) {

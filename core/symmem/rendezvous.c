@@ -273,14 +273,10 @@ static int open_mesh(struct symm__group_info *info, int64_t deadline_ns) {
     return rc;
 }
 
-static int rendezvous_in(struct symm__group_info *info, symm_tensor *tensor,
-                         struct symm__block *block, int64_t timeout_ms, symm_memory **out) {
+static int rendezvous_in(struct symm__group_info *info, struct symm__block *block,
+                         int64_t timeout_ms, symm_memory **out) {
     int64_t deadline = 0;
-    symm_memory *known = symm__view_owner(tensor);
-    if (known && known->info == info) {
-        *out = symm_memory_retain(known);
-        return SYMM_OK;
-    }
+    symm_memory *known = NULL;
     int rc = symm__deadline(timeout_ms, info->timeout_ms, &deadline);
     if (rc == SYMM_OK) rc = symm__group_info_lock(info, OP, deadline);
     if (rc < 0) return rc;
@@ -312,20 +308,43 @@ static int find_group(const struct symm__block *block, const char *name,
     return rc < 0 ? symm__fail_in(&where) : rc;
 }
 
+/* A view of get_buffer or get_signal_pad knows its handle: 1 if that is the one asked for. */
+static int take_owner(const symm_tensor *tensor, const char *group_name, symm_memory **out) {
+    symm_memory *owner = symm__view_owner(tensor);
+    if (!owner || (group_name && *group_name && strcmp(group_name, owner->info->name) != 0))
+        return 0;
+    *out = symm_memory_retain(owner);
+    return 1;
+}
+
+/* Memory that is no block of this rank: nothing to meet over if it is ordinary, a mistake if it is
+ * a view of a peer's buffer or of a pad, whose block this rank knows in another group only. */
+static int fail_foreign(const symm_tensor *tensor, const char *group_name, symm_memory **out) {
+    symm_memory *owner = symm__view_owner(tensor);
+    if (!owner) {
+        *out = NULL;
+        return SYMM_OK;
+    }
+    struct symm__where where = {OP, group_name, -1, -1, -1, -1};
+    return symm__fail_at(
+        &where, SYMM_EINVALID,
+        "the tensor is a view of a peer's memory or of a signal pad in group '%s': "
+        "give the tensor that this rank allocated",
+        owner->info->name);
+}
+
 int symm_memory_rendezvous(symm_tensor *tensor, const char *group_name, int64_t timeout_ms,
                            symm_memory **out) {
     SYMM__GUARD_FORK();
     struct symm__group_info *info = NULL;
     struct symm__block *block = symm__block_of(tensor);
-    if (!block) {
-        *out = NULL;
-        return SYMM_OK;
-    }
+    if (take_owner(tensor, group_name, out)) return SYMM_OK;
+    if (!block) return fail_foreign(tensor, group_name, out);
     int rc = find_group(block, group_name, &info);
     if (rc < 0) return rc;
     struct symm__activity_mark mark =
         symm__activity_begin(SYMM__ACT_rendezvous, symm__activity_group(info->name), -1, -1);
-    rc = rendezvous_in(info, tensor, block, timeout_ms, out);
+    rc = rendezvous_in(info, block, timeout_ms, out);
     symm__activity_end(mark);
     symm__group_info_release(info);
     return rc;
@@ -342,17 +361,9 @@ static int fail_unmet(const char *group_name) {
 
 int symm_memory_of(const symm_tensor *tensor, const char *group_name, symm_memory **out) {
     struct symm__group_info *info = NULL;
-    symm_memory *owner = symm__view_owner(tensor);
     struct symm__block *block = symm__block_of(tensor);
-    if (owner && (!group_name || strcmp(group_name, owner->info->name) == 0)) {
-        *out = symm_memory_retain(owner);
-        return SYMM_OK;
-    }
-    if (!block) {
-        if (owner) return fail_unmet(group_name);
-        *out = NULL;
-        return SYMM_OK;
-    }
+    if (take_owner(tensor, group_name, out)) return SYMM_OK;
+    if (!block) return fail_foreign(tensor, group_name, out);
     int rc = find_group(block, group_name, &info);
     if (rc < 0) return rc;
     symm_memory *known = symm__block_find_handle(block, info);

@@ -52,7 +52,7 @@ struct symm__group_info {
     char name[SYMM_GROUP_NAME_MAX + 1];
     int rank;
     int world_size;
-    int owned; /* by a process group */
+    int owned;            /* by a process group */
     int64_t timeout_ms;   /* > 0 or -1 */
     symm_store *store;    /* a prefix store of this group's own */
     pthread_mutex_t lock; /* held through a rendezvous: mesh, rounds and caches */
@@ -61,7 +61,8 @@ struct symm__group_info {
     atomic_int ended; /* release when unset, acquire in every operation and slice */
 };
 
-/* What symm_memory_set_group_info and unset do. `owned`: by a process group, which alone may unset it. */
+/* What symm_memory_set_group_info and unset do. `owned`: by a process group, which alone may unset
+ * it. */
 int symm__group_info_set(const char *name, int rank, int world_size, symm_store *store,
                          int64_t timeout_ms, int owned);
 int symm__group_info_unset(const char *name, int owned);

@@ -18,8 +18,9 @@
 #include "lua/symmrun/job.h"
 #include "lua/symmrun/limits.h"
 
-/* Of the launcher: two pipes a rank, and what it needs besides. */
-#define DESCRIPTORS_A_RANK 2
+/* Of rank 0, which needs most: for each other rank the store's connection, the mesh's socket, a
+ * pidfd and, for a moment, a block. The launcher has two pipes a rank. */
+#define DESCRIPTORS_A_RANK 4
 #define DESCRIPTORS_BESIDES 64
 /* A rank and the library's own thread; and the launcher's for its two outputs. */
 #define TASKS_A_RANK 2
@@ -34,13 +35,9 @@ int job_check_limits(int ranks) {
     rlim_t needed = (rlim_t)ranks * DESCRIPTORS_A_RANK + DESCRIPTORS_BESIDES;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed) {
-        if (limit.rlim_max < needed) {
-            symmrun_say("-n %d needs %llu descriptors; this process may have %llu (ulimit -Hn)",
-                        ranks, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
-            return EXIT_USAGE;
-        }
-        limit.rlim_cur = needed;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        symmrun_say("-n %d needs %llu descriptors a process; this one may have %llu (ulimit -Hn)",
+                    ranks, (unsigned long long)needed, (unsigned long long)limit.rlim_cur);
+        return EXIT_USAGE;
     }
     int64_t tasks = limit_tasks_left("");
     int tasks_needed = ranks * TASKS_A_RANK + TASKS_BESIDES;

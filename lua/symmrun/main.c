@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <symm/version.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lua/symmrun/symmrun.h"
@@ -38,10 +39,20 @@ static void hear_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* The soft limit of descriptors is low by tradition, for programs that select(); ranks hold several
+ * for every other rank, and inherit this. */
+static void raise_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit); /* refused: what there is has to do, and errors name it */
+}
+
 int main(int argc, char **argv) {
     struct symmrun_options options;
     occupy_standard_descriptors();
     hear_signals();
+    raise_descriptors();
     symmrun_join_launcher();
     int code = symmrun_options_read(argc, argv, &options);
     if (code == 0) code = act(&options);

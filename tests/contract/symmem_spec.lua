@@ -109,7 +109,12 @@ if rank == 0 then -- alone: a rendezvous that communicated would end in its time
   check(rawequal(h, symm.rendezvous(h:get_buffer(0, {4}, "float32"), name)))
   check(rawequal(h, symm.get_symmetric_memory(t:transpose(0, 1))))
   check(rawequal(h, symm.get_symmetric_memory(t, name)))
-  check(rawequal(h, symm.get_symmetric_memory(h:get_buffer(1, {4}, "float32"))))
+  for _, view in ipairs{h:get_buffer(1, {4}, "float32"), h:get_signal_pad(0), h:get_signal_pad(1)} do
+    check(rawequal(h, symm.get_symmetric_memory(view)))
+    check(rawequal(h, symm.rendezvous(view)) and rawequal(h, symm.rendezvous(view, name)))
+    fails("INVALID", "give the tensor that this rank allocated", symm.rendezvous, view, "elsewhere")
+    fails("INVALID", "give the tensor that this rank allocated", symm.get_symmetric_memory, view, "elsewhere")
+  end
   h = nil
   collectgarbage() collectgarbage()
   h = symm.rendezvous(t, {timeout_ms = 200}) -- the mapping outlives its userdata

@@ -31,6 +31,7 @@ static void meet(symm_memory *memory, int channel) {
         while (atomic_load_explicit(slot, memory_order_relaxed) != 0) {
         }
         atomic_store_explicit(slot, 1, memory_order_release);
+        must(symm_memory_wake(memory, peer, world * channel + rank), "wake");
     }
     for (int peer = 0; peer < world; peer++) {
         must(symm_memory_wait_signal(memory, peer, channel, 20000), "wait_signal");

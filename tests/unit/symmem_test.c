@@ -4,17 +4,25 @@
  * flows once more where sanitizers look. Each test starts the role `rank` as often as it has ranks,
  * with the name of a scenario.
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <symm/symm.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "symmem/host_identity.h"
-#include "symmem/mesh.h"
+#include "symmem/mesh_wire.h"
 #include "symmem/symmem.h"
 #include "tests/support/check.h"
 
@@ -165,6 +173,64 @@ static void one_rank_cannot_map_its_pad(struct rank *r) {
     close_block(r);
 }
 
+/* The child keeps the rank's sockets open, so only the pidfd can tell. */
+static void dies_and_leaves_a_child(struct rank *r) {
+    open_block(r, 64);
+    pid_t *child = symm_memory_buffer_ptrs(r->memory)[0];
+    if (r->rank == 1) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            sleep(50); /* rank 0 ends it */
+            _exit(0);
+        }
+        *child = pid; /* by the parent alone: the memory is shared with the child too */
+    }
+    CHECK_OK(symm_memory_barrier(r->memory, 0, 0));
+    if (r->rank == 1) raise(SIGKILL);
+    CHECK_FAILS(symm_memory_barrier(r->memory, 0, 0), SYMM_EPEER_DIED, "rank 1");
+    REQUIRE(*child > 1);
+    CHECK_INT(kill(*child, SIGKILL), 0); /* it was still there */
+    close_block(r);
+}
+
+/* One CPU for both is one too few; two are enough. */
+static void counts_its_cpus(struct rank *r) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus);
+    REQUIRE(sched_setaffinity(0, sizeof cpus, &cpus) == 0);
+    open_block(r, 64);
+    CHECK(r->memory->info->mesh->oversubscribed);
+    CHECK_INT(r->memory->spin_turns, 50);
+    CHECK_OK(symm_memory_barrier(r->memory, 0, 0));
+    close_block(r);
+    symm_store *store = NULL;
+    REQUIRE_OK(symm_store_open_prefix(symm_slice_of("apart"), r->store, &store));
+    CPU_ZERO(&cpus);
+    CPU_SET((size_t)r->rank, &cpus);
+    if (sched_setaffinity(0, sizeof cpus, &cpus) == 0) {
+        CHECK_OK(symm_memory_set_group_info("apart", r->rank, r->world, store, 20000));
+        open_block(r, 64);
+        symm_memory *apart = NULL;
+        REQUIRE_OK(symm_memory_rendezvous(r->tensor, "apart", 0, &apart));
+        CHECK_INT(apart->info->mesh->oversubscribed, symm__cpu_quota() == 1);
+        CHECK_OK(symm_memory_barrier(apart, 0, 0));
+        symm_memory_release(apart);
+        close_block(r);
+        CHECK_OK(symm_memory_unset_group_info("apart"));
+    }
+    symm_store_release(store);
+}
+
+/* Rank 1 comes once a process of another user has tried to be it. */
+static void another_user_is_no_rank(struct rank *r) {
+    struct symm_slice tried = symm_slice_of("tried");
+    if (r->rank == 1) CHECK_OK(symm_store_wait(r->store, &tried, 1, 0));
+    open_block(r, 64);
+    CHECK_OK(symm_memory_barrier(r->memory, 0, 0));
+    close_block(r);
+}
+
 static const struct {
     const char *name;
     scenario *run;
@@ -176,6 +242,9 @@ static const struct {
     {"dies_before_a_rendezvous", dies_before_a_rendezvous},
     {"signals_and_leaves", signals_and_leaves},
     {"one_rank_cannot_map_its_pad", one_rank_cannot_map_its_pad},
+    {"dies_and_leaves_a_child", dies_and_leaves_a_child},
+    {"counts_its_cpus", counts_its_cpus},
+    {"another_user_is_no_rank", another_user_is_no_rank},
 };
 
 /* ---- ranks ---- */
@@ -204,6 +273,40 @@ ROLE(rank) {
     return 0;
 }
 
+/* impostor HOST: says to rank 0 that it is rank 1, as another user. */
+ROLE(impostor) {
+    struct rank r = {2, 2, NULL, NULL, NULL};
+    struct symm_bytes token;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct symm__mesh_hello hello = {.magic = SYMM__MESH_MAGIC,
+                                     .version = SYMM__MESH_VERSION,
+                                     .rank = 1,
+                                     .world_size = 2,
+                                     .group = "g"};
+    char byte;
+    open_store(&r, argv[1]);
+    if (!r.store) return 1;
+    CHECK_OK(symm_store_get(r.store, symm_slice_of("symm_mem/g/token"), 0, &token));
+    int size = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "symm-%s-0", token.data);
+    symm_bytes_free(&token);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (seteuid(65534) != 0) return 2;
+    int connected = -1;
+    for (int i = 0; i < 1000 && connected < 0; i++) {
+        connected = connect(fd, (struct sockaddr *)&address,
+                            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size));
+        if (connected < 0) usleep(10000);
+    }
+    CHECK_INT(connected, 0);
+    send(fd, &hello, sizeof hello, MSG_NOSIGNAL);
+    CHECK(recv(fd, &byte, 1, 0) <= 0); /* dropped without a word */
+    close(fd);
+    if (seteuid(0) != 0) return 3;
+    CHECK_OK(symm_store_set(r.store, symm_slice_of("tried"), symm_slice_of("")));
+    symm_store_release(r.store);
+    return 0;
+}
+
 /* Every rank ends with 0, but for `killed` (-1: none), which ends by SIGKILL. */
 static void run_ranks(int world, const char *name, int killed) {
     pid_t pids[8];
@@ -227,7 +330,129 @@ TEST(notices_a_death_before_a_rendezvous) { run_ranks(2, "dies_before_a_rendezvo
 TEST(takes_the_last_signal_of_a_rank_that_leaves) { run_ranks(2, "signals_and_leaves", -1); }
 TEST(tells_all_why_one_rank_failed) { run_ranks(3, "one_rank_cannot_map_its_pad", -1); }
 
+TEST(notices_a_death_although_a_child_has_the_sockets) {
+    run_ranks(2, "dies_and_leaves_a_child", 1);
+}
+TEST(spins_long_only_where_every_rank_has_a_cpu) { run_ranks(2, "counts_its_cpus", -1); }
+
+TEST(takes_no_process_of_another_user_for_a_rank) {
+    char host[64];
+    if (geteuid() != 0) SKIP("only root can become another user");
+    snprintf(host, sizeof host, "@symm-test-another_user_is_no_rank-%d", (int)getpid());
+    pid_t impostor = check_spawn("impostor", host, NULL);
+    run_ranks(2, "another_user_is_no_rank", -1);
+    CHECK_INT(check_wait(impostor), 0);
+}
+
 /* ---- one process ---- */
+
+TEST(pages_are_reserved_and_the_size_is_sealed) {
+    int64_t bytes = 3 << 20;
+    symm_tensor *tensor = NULL;
+    struct stat status;
+    REQUIRE_OK(symm_memory_empty_strided(&bytes, NULL, 1, SYMM_DTYPE_uint8, NULL, &tensor));
+    const struct symm__segment *segment = &symm__block_of(tensor)->segment;
+    REQUIRE(fstat(segment->fd, &status) == 0);
+    CHECK_INT(status.st_size, segment->size);
+    CHECK(status.st_blocks * 512 >= segment->size);
+    int seals = fcntl(segment->fd, F_GET_SEALS);
+    CHECK_INT(seals & (F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL),
+              F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+    CHECK(ftruncate(segment->fd, 0) < 0);
+    symm_tensor_release(tensor);
+}
+
+/* Nobody gives a timeout: the group's ends each wait. */
+TEST(the_groups_timeout_is_the_default) {
+    int64_t bytes = 64;
+    symm_store *store = NULL;
+    struct rank r = {0, 1, NULL, NULL, NULL};
+    symm_memory *memory = NULL;
+    REQUIRE_OK(symm_store_open_hash(&store));
+    REQUIRE_OK(symm_memory_set_group_info("g", 0, 1, store, 150));
+    open_block(&r, bytes);
+    CHECK_FAILS(symm_memory_wait_signal(r.memory, 0, 0, 0), SYMM_ETIMEOUT, "within 0.1");
+    CHECK_OK(symm_memory_put_signal(r.memory, 0, 0, 0));
+    CHECK_FAILS(symm_memory_put_signal(r.memory, 0, 0, 0), SYMM_ETIMEOUT, "within 0.1");
+    close_block(&r);
+    REQUIRE_OK(symm_memory_set_group_info("two", 0, 2, store, 150));
+    REQUIRE_OK(symm_memory_empty_strided(&bytes, NULL, 1, SYMM_DTYPE_uint8, NULL, &r.tensor));
+    CHECK_FAILS(symm_memory_rendezvous(r.tensor, "two", 0, &memory), SYMM_ETIMEOUT,
+                "rank 1 did not join within 0.");
+    CHECK_INT(symm_last_error()->peer, 1);
+    symm_tensor_release(r.tensor);
+    CHECK_OK(symm_memory_unset_group_info("two"));
+    CHECK_OK(symm_memory_unset_group_info("g"));
+    symm_store_release(store);
+}
+
+TEST(running_out_of_descriptors_names_the_limit) {
+    struct rlimit few = {12, 12};
+    int fds[16], count = 0;
+    int64_t bytes = 64;
+    symm_tensor *tensor = NULL;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    while (count < 16 && (fds[count] = dup(1)) >= 0) count++;
+    CHECK_FAILS(symm_memory_empty_strided(&bytes, NULL, 1, SYMM_DTYPE_uint8, NULL, &tensor),
+                SYMM_ELIMIT, "ulimit -n");
+    while (count > 0) close(fds[--count]);
+    CHECK_OK(symm_memory_empty_strided(&bytes, NULL, 1, SYMM_DTYPE_uint8, NULL, &tensor));
+    symm_tensor_release(tensor);
+}
+
+/* A sleeper on a slot is woken by who writes the slot through a tensor of the pad. */
+static void *signal_by_hand(void *argument) {
+    symm_tensor *pad = argument;
+    usleep(40000);
+    CHECK_OK(symm_memory_stream_write_value32(pad, 0, 1));
+    return NULL;
+}
+
+static int count_looks(void *context) {
+    ++*(int *)context;
+    return SYMM_OK;
+}
+
+TEST(wake_checks_its_arguments) {
+    symm_store *store = NULL;
+    struct rank r = {0, 1, NULL, NULL, NULL};
+    REQUIRE_OK(symm_store_open_hash(&store));
+    REQUIRE_OK(symm_memory_set_group_info("g", 0, 1, store, 20000));
+    open_block(&r, 64);
+    CHECK_OK(symm_memory_wake(r.memory, 0, 0));
+    CHECK_OK(symm_memory_wake(r.memory, 0, 2303));
+    CHECK_FAILS(symm_memory_wake(r.memory, 0, 2304), SYMM_EINVALID, "slot must be in [0, 2304)");
+    CHECK_FAILS(symm_memory_wake(r.memory, 0, -1), SYMM_EINVALID, "slot");
+    CHECK_FAILS(symm_memory_wake(r.memory, 1, 0), SYMM_EINVALID, "rank");
+    close_block(&r);
+    CHECK_OK(symm_memory_unset_group_info("g"));
+    symm_store_release(store);
+}
+
+/* A wait that is woken never comes to the end of a slice, where its thread's hook is called. */
+TEST(signals_by_hand_wake_sleepers) {
+    symm_store *store = NULL;
+    symm_tensor *pad = NULL;
+    struct rank r = {0, 1, NULL, NULL, NULL};
+    pthread_t thread;
+    int looks = 0, rounds = 5;
+    REQUIRE_OK(symm_store_open_hash(&store));
+    REQUIRE_OK(symm_memory_set_group_info("g", 0, 1, store, 20000));
+    open_block(&r, 64);
+    REQUIRE_OK(symm_memory_get_signal_pad(r.memory, 0, NULL, -1, SYMM_DTYPE_uint32, 0, &pad));
+    symm_set_wait_hook(count_looks, &looks, NULL, NULL);
+    for (int i = 0; i < rounds; i++) {
+        REQUIRE(pthread_create(&thread, NULL, signal_by_hand, pad) == 0);
+        CHECK_OK(symm_memory_wait_signal(r.memory, 0, 0, 0));
+        pthread_join(thread, NULL);
+    }
+    CHECK(looks < rounds);
+    symm_set_wait_hook(NULL, NULL, NULL, NULL);
+    symm_tensor_release(pad);
+    close_block(&r);
+    CHECK_OK(symm_memory_unset_group_info("g"));
+    symm_store_release(store);
+}
 
 TEST(missing_ranks_are_listed) {
     char text[200];

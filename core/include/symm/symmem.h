@@ -119,6 +119,10 @@ int symm_memory_get_signal_pad(symm_memory *memory, int rank, const int64_t *sha
 int symm_memory_put_signal(symm_memory *memory, int dst_rank, int channel, int64_t timeout_ms);
 /* Waits until `src_rank` has signalled, then frees the slot. */
 int symm_memory_wait_signal(symm_memory *memory, int src_rank, int channel, int64_t timeout_ms);
+/* For protocols of one's own over the pads: after a slot was changed by a plain or atomic store
+ * (slot as an index into `rank`'s pad), wakes whoever sleeps on it in put_signal or wait_signal.
+ * Without it a sleeper looks again within SYMM_WAIT_SLICE_MS. */
+int symm_memory_wake(symm_memory *memory, int rank, int64_t slot);
 /* Returns when all ranks have called it on that channel. Its counters are not the pad's slots: a
  * pending signal never counts as an arrival. SYMM_ETIMEOUT and SYMM_EPEER_DIED name who is missing.
  */
@@ -126,7 +130,8 @@ int symm_memory_barrier(symm_memory *memory, int channel, int64_t timeout_ms);
 
 /* Sets `count` elements of a 1-D contiguous uint32 tensor from `offset` to `value`. */
 int symm_memory_memset32(symm_tensor *tensor, int64_t offset, int64_t value, int64_t count);
-/* Writes one element with release order: writes before it are visible to who reads it. */
+/* Writes one element with release order: writes before it are visible to who reads it. In a view of
+ * a signal pad both this and memset32 wake who sleeps on the slots written. */
 int symm_memory_stream_write_value32(symm_tensor *tensor, int64_t offset, int64_t value);
 
 #ifdef __cplusplus
