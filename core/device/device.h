@@ -26,8 +26,8 @@ extern const struct symm__device symm__device_cpu;
 
 /* SYMM_EEXISTS if the name is taken. */
 int symm__device_register(const struct symm__device *device);
-/* NULL is "cpu". SYMM_EMISSING_PLUGIN where a plugin would bring the device, else SYMM_EINVALID with
- * those that are known. */
+/* NULL is "cpu". SYMM_EMISSING_PLUGIN where a plugin would bring the device, else SYMM_EINVALID
+ * with those that are known. */
 int symm__device_find(const char *name, const struct symm__device **out);
 
 #endif

@@ -36,8 +36,8 @@ int symm__resolve_unix(const char *host, struct symm__address *out) {
     return SYMM_OK;
 }
 
-/* "localhost" is the loopback (RFC 6761), whether or not the system has a file or a server that says
- * so: getaddrinfo's name for it is NULL. */
+/* "localhost" is the loopback (RFC 6761), whether or not the system has a file or a server that
+ * says so: getaddrinfo's name for it is NULL. */
 static int look_up(const char *host, const char *service, int flags, struct symm__resolved *out) {
     if (strcmp(host, "localhost") == 0 && !(flags & AI_NUMERICHOST)) host = NULL;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};

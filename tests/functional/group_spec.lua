@@ -15,9 +15,6 @@ local function fails(code, text, f, ...)
 end
 ]]
 
--- A port below the ephemeral ones, unlike that of other runs on this machine.
-local function some_port() return 20000 + tonumber(launch.capture("echo $$")) % 10000 end
-
 local function ranks(n, script, options) return launch.ranks(n, prologue .. script, options) end
 
 describe("a process group", function()
@@ -72,7 +69,7 @@ describe("a process group", function()
         os.getenv("SYMM_TEST_PORT"), os.getenv("RANK"))
       local pg = symm.init_process_group{init_method = url, timeout = "20s"}
       pg:barrier(); pg:destroy()
-    ]], { env = { SYMM_TEST_PORT = some_port() } })
+    ]], { env = { SYMM_TEST_PORT = launch.free_port() } })
   end)
 
   it("refuses work after destroy, and a name that lives", function()
@@ -138,7 +135,7 @@ describe("a process group", function()
       local err = fails("TIMEOUT", "", symm.init_process_group, {timeout = "400ms"})
       check(tostring(err):find("1/2") or tostring(err):find("rank 1"), tostring(err))
     ]], { env = { RANK = "0", WORLD_SIZE = "2", MASTER_ADDR = "127.0.0.1",
-      MASTER_PORT = some_port() } })
+      MASTER_PORT = launch.free_port() } })
     assert.equal(0, result.code, result.err)
   end)
 

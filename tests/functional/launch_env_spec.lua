@@ -116,13 +116,8 @@ describe("a rank that is told its place by variables", function()
     end)
   end
 
-  local function free_port()
-    return launch.capture([[python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])']]) or "29517"
-  end
-
   it("meets the others at MASTER_ADDR and MASTER_PORT", function()
-    local address = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" .. free_port()
+    local address = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" .. launch.free_port()
     local r = run { "RANK=1 " .. address, "RANK=0 " .. address }
     assert.equal(0, r.code, r.err)
     assert.same({ "0\t2\t3", "1\t2\t3" }, sorted_lines(r.out))

@@ -145,6 +145,14 @@ function launch.sorted_lines(text)
   return lines
 end
 
+-- A port of TCP on 127.0.0.1 that nobody listens on: the kernel chose it for a store that is gone.
+function launch.free_port()
+  return assert(tonumber(launch.capture(quote(launch.symmrun) .. [[ -e '
+    local store = require("symm").TCPStore{host = "127.0.0.1", port = 0, is_master = true}
+    print(store.port)
+    store:close()']])))
+end
+
 -- A piece of Lua for scripts: says that this rank has got so far (see launch.disturbed).
 launch.ready = [[io.open(os.getenv("READY") .. (os.getenv("RANK") or 0), "w"):close()
 ]]
