@@ -288,7 +288,10 @@ static symm_group *take_youngest(void) {
 }
 
 int symm_group_destroy_all(int64_t timeout_ms) {
-    int result = SYMM_OK;
+    SYMM__GUARD_FORK();
+    int64_t deadline = 0;
+    int result = symm__deadline(timeout_ms, SYMM_GROUP_DEFAULT_TIMEOUT_MS, &deadline);
+    if (result < 0) return result;
     struct symm_error kept;
     for (symm_group *group = take_youngest(); group; group = take_youngest()) {
         int rc = symm_group_destroy(group, timeout_ms);

@@ -249,10 +249,19 @@ static int make_block(const struct symm__allocator_ops *allocator, int64_t bytes
     int rc = symm__block_new(allocator, bytes, symm_memory_get_signal_pad_size(), &block);
     if (rc < 0) return rc;
     pthread_mutex_lock(&symm__blocks_lock);
-    block->tensors = 1;
-    block->alloc_id = alloc_id;
-    if (alloc_id >= 0) symm__block_retain(block);
+    struct symm__block *rival = alloc_id >= 0 ? all_blocks : NULL;
+    while (rival && rival->alloc_id != alloc_id) rival = rival->next;
+    if (!rival) {
+        block->tensors = 1;
+        block->alloc_id = alloc_id;
+        if (alloc_id >= 0) symm__block_retain(block);
+    }
     pthread_mutex_unlock(&symm__blocks_lock);
+    if (rival) { /* another thread was first */
+        symm__block_release(block);
+        return symm__fail(SYMM_EEXISTS, "a tensor with alloc_id %lld still lives",
+                          (long long)alloc_id);
+    }
     *out = block;
     return SYMM_OK;
 }

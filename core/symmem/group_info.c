@@ -110,15 +110,19 @@ int symm__group_info_unset(const char *group_name, int owned) {
         symm__group_info_release(info);
         return symm__fail(SYMM_EINVALID, "'%s' is a process group: destroy it instead", group_name);
     }
+    if (!symm__registry_remove(&infos, group_name, info)) { /* another thread was first */
+        symm__group_info_release(info);
+        return symm__fail(SYMM_ENOT_FOUND, "the group '%s' has ended already", group_name);
+    }
     /* Release: who sees `ended` sees it before the name is free for another group. Pairs with the
      * acquire in symm__fail_ended's callers. */
     atomic_store_explicit(&info->ended, 1, memory_order_release);
-    int removed = symm__registry_remove(&infos, group_name, info);
     symm__blocks_drop_group(info);
     struct symm__mesh *mesh = atomic_load_explicit(&info->mesh, memory_order_acquire);
     if (mesh) symm__mesh_leave(mesh);
+    if (mesh && info->world_size > 1) symm__mesh_forget(info->rank, info->store);
     symm__group_info_release(info);
-    if (removed) symm__group_info_release(info); /* the registry's */
+    symm__group_info_release(info); /* the registry's */
     return SYMM_OK;
 }
 

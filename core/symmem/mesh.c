@@ -134,8 +134,8 @@ void symm__mesh_leave(struct symm__mesh *mesh) {
     for (int p = 0; p < mesh->world_size; p++) {
         if (mesh->peers[p].fd >= 0) shutdown(mesh->peers[p].fd, SHUT_WR);
     }
-    if (mesh->listen_fd >= 0) close(mesh->listen_fd); /* nobody listens once the mesh is open */
-    mesh->listen_fd = -1;
+    int claim = atomic_exchange_explicit(&mesh->listen_fd, -1, memory_order_relaxed);
+    if (claim >= 0) close(claim); /* nobody listens once the mesh is open */
 }
 
 /* ---- liveness ---- */
@@ -150,10 +150,23 @@ static int said_goodbye(int fd) {
            head.kind == SYMM__MESH_BYE;
 }
 
+/* The socket has ended. A process that dies closes it just before its pidfd tells, so that is given
+ * a moment; one that goes on living has left, even if messages that nobody read hide its goodbye.
+ */
+static int lives_on(const struct symm__peer *p) {
+    struct pollfd watched = {p->pidfd, POLLIN, 0};
+    return p->pidfd >= 0 && poll(&watched, 1, SYMM_WAIT_SLICE_MS) == 0;
+}
+
 static int fail_gone(const struct symm__mesh *mesh, int peer, const char *op, int channel) {
     const struct symm__peer *p = &mesh->peers[peer];
     struct symm__where where = {op, mesh->group, mesh->rank, peer, channel, -1};
-    if (said_goodbye(p->fd)) {
+    /* Acquire: pairs with the release in unset_group_info. */
+    if (atomic_load_explicit(mesh->ended, memory_order_acquire)) {
+        where.peer = -1;
+        return symm__fail_at(&where, SYMM_ECLOSED, "the group has ended on this rank");
+    }
+    if (said_goodbye(p->fd) || lives_on(p)) {
         return symm__fail_at(&where, SYMM_ECLOSED, "rank %d has left the group", peer);
     }
     return symm__fail_at(&where, SYMM_EPEER_DIED, "rank %d (pid %d) has ended", peer, (int)p->pid);
@@ -253,6 +266,10 @@ static int fail_late(const struct exchange *x) {
 
 static int wait_for_peers(struct exchange *x, int64_t deadline_ns) {
     nfds_t count = 0;
+    /* Acquire: pairs with the release in unset_group_info. */
+    if (atomic_load_explicit(x->mesh->ended, memory_order_acquire)) {
+        return fail_gone(x->mesh, x->mesh->rank, x->op, -1);
+    }
     for (int p = 0; p < x->mesh->world_size; p++) {
         if (p == x->mesh->rank || (x->sent[p] && x->received[p])) continue;
         short events = (short)((x->sent[p] ? 0 : POLLOUT) | (x->received[p] ? 0 : POLLIN));

@@ -6,8 +6,8 @@
  *
  * NOTE mesh: how it comes to be. All names are keys of the group's own (prefixed) store.
  *   turn, token   who counts `turn` from 0 to 1 draws a random token and sets it; all others read
- * it rank/<r>      rank r's world_size and host All three stay in the store: the token belongs to
- * the store and the group's name. Rank r listens on the abstract socket "symm-<token>-<r>" and
+ * it rank/<r>      rank r's world_size and host Turn and token stay in the store: the token belongs
+ * to the store and the group's name. Rank r listens on the abstract socket "symm-<token>-<r>" and
  * holds it for the group's life; so a second process with the same rank finds the name taken, while
  * a dead process or a group that has ended left it free. It connects to every lower rank and
  * accepts every higher one, with the peer's user id checked on both sides. Once all are accepted
@@ -45,8 +45,9 @@ struct symm__mesh {
     char group[SYMM_GROUP_NAME_MAX + 1];
     int rank;
     int world_size;
-    int listen_fd;
-    int oversubscribed; /* more ranks than CPUs that they may use together */
+    const atomic_int *ended; /* of the group's info: the group has ended on this rank */
+    atomic_int listen_fd;    /* relaxed: whoever takes it out closes it */
+    int oversubscribed;      /* more ranks than CPUs that they may use together */
     uint32_t round;
     struct symm__peer *peers;
 };
@@ -55,7 +56,10 @@ struct symm__mesh {
  * taken, SYMM_EUNSUPPORTED for ranks of another host, SYMM_EMISMATCH, SYMM_EPEER_DIED, and the
  * store's. */
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
-                    int64_t deadline_ns, struct symm__mesh **out);
+                    const atomic_int *ended, int64_t deadline_ns, struct symm__mesh **out);
+/* Takes the rank's record out of the group's store, so that a later group of the name may have
+ * another size. Waits a second at most; a record that stays is no harm but for that. */
+void symm__mesh_forget(int rank, symm_store *store);
 /* Says goodbye: peers see that this rank has left, and its claim on the rank ends. The peers'
  * sockets stay valid for other threads. */
 void symm__mesh_leave(struct symm__mesh *mesh);

@@ -16,19 +16,12 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "store/store.h"
 #include "symmem/host_identity.h"
-#include "symmem/mesh_wire.h"
+#include "symmem/mesh_opening.h"
 
-#define TOKEN_TEXT_SIZE 33
-#define HELLO_PATIENCE_MS 1000
-
-struct opening {
-    struct symm__mesh *mesh;
-    symm_store *store;
-    int64_t begun_ns;
-    int64_t deadline_ns;
-    char token[TOKEN_TEXT_SIZE];
-};
+/* How long leaving a group may wait for its store. */
+#define FORGET_MS 1000
 
 /* What each rank tells all once it is connected to all. */
 struct ready {
@@ -55,42 +48,73 @@ const uint8_t *symm__process_id(void) {
     return process_id;
 }
 
-static struct symm__where where_of(const struct symm__mesh *mesh, int peer) {
-    return (struct symm__where){"rendezvous", mesh->group, mesh->rank, peer, -1, -1};
-}
-
-static int fail(const struct opening *o, int peer, int code, const char *text) {
-    struct symm__where where = where_of(o->mesh, peer);
+static int fail(const struct symm__opening *o, int peer, int code, const char *text) {
+    struct symm__where where = symm__mesh_where(o->mesh, peer);
     return symm__fail_at(&where, code, "%s", text);
 }
 
-static int64_t left_ms(const struct opening *o) {
+static int64_t left_ms(const struct symm__opening *o) {
     int64_t left = symm__deadline_left_ms(o->deadline_ns, INT64_MAX);
     return o->deadline_ns == SYMM__NEVER ? SYMM_TIMEOUT_NONE : left > 0 ? left : 1;
 }
 
+/* ---- who is missing ---- */
+
+static void rank_key(int rank, char *key, size_t size) { snprintf(key, size, "rank/%d", rank); }
+
+static int has_record(struct symm__opening *o, int rank) {
+    char key[32];
+    int there = 0;
+    rank_key(rank, key, sizeof key);
+    struct symm_slice slice = symm_slice_of(key);
+    return symm_store_check(o->store, &slice, 1, &there) < 0 || there;
+}
+
+/* Names the ranks without a record. */
+static int fail_missing(struct symm__opening *o) {
+    int world = o->mesh->world_size;
+    uint8_t *present = calloc((size_t)world, 1);
+    if (!present) return symm__fail_oom((size_t)world);
+    for (int r = 0; r < world; r++) present[r] = r == o->mesh->rank || has_record(o, r);
+    int rc = symm__fail_missing(o->mesh, present, "rendezvous", "did not join", o->begun_ns);
+    free(present);
+    return rc;
+}
+
 /* ---- token ---- */
 
-static int draw_token(struct opening *o) {
-    uint8_t random[(TOKEN_TEXT_SIZE - 1) / 2];
+static int draw_token(struct symm__opening *o) {
+    uint8_t random[(SYMM__TOKEN_TEXT_SIZE - 1) / 2];
     int rc = symm__random_bytes(random, sizeof random);
     if (rc < 0) return rc;
     for (size_t i = 0; i < sizeof random; i++) snprintf(o->token + 2 * i, 3, "%02x", random[i]);
     return symm_store_set(o->store, symm_slice_of("token"), symm_slice_of(o->token));
 }
 
-static int agree_on_token(struct opening *o) {
+/* Whoever had the turn did not set the token, this rank or one that is gone: the next try draws. */
+static int give_turn_back(struct symm__opening *o) {
+    struct symm_error kept = *symm_last_error();
+    int deleted = 0;
+    if (kept.code == SYMM_ENETWORK) return kept.code;
+    symm_store_delete_key(o->store, symm_slice_of("turn"), &deleted);
+    return kept.code == SYMM_ETIMEOUT ? fail_missing(o) : symm__fail_with(&kept);
+}
+
+static int agree_on_token(struct symm__opening *o) {
     int64_t turn = 0;
     struct symm_bytes token;
     int rc = symm_store_add(o->store, symm_slice_of("turn"), 1, &turn);
     if (rc < 0) return rc;
-    if (turn == 1) return draw_token(o);
-    rc = symm_store_get(o->store, symm_slice_of("token"), left_ms(o), &token);
-    if (rc < 0) return rc;
-    if (token.size != TOKEN_TEXT_SIZE - 1) {
+    if (turn == 1)
+        rc = draw_token(o);
+    else
+        rc = symm_store_get(o->store, symm_slice_of("token"), left_ms(o), &token);
+    if (rc < 0) return give_turn_back(o);
+    if (turn == 1) return rc;
+    if (token.size != SYMM__TOKEN_TEXT_SIZE - 1) {
         rc = fail(o, -1, SYMM_EMISMATCH, "the store's token of this group has the wrong length");
     } else {
-        memcpy(o->token, token.data, TOKEN_TEXT_SIZE);
+        memcpy(o->token, token.data, SYMM__TOKEN_TEXT_SIZE);
     }
     symm_bytes_free(&token);
     return rc;
@@ -105,7 +129,7 @@ static socklen_t socket_address(const char *name, struct sockaddr_un *address) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
 }
 
-static void socket_name(const struct opening *o, int rank, char *name, size_t size) {
+static void socket_name(const struct symm__opening *o, int rank, char *name, size_t size) {
     snprintf(name, size, "symm-%s-%d", o->token, rank);
 }
 
@@ -113,9 +137,7 @@ static int new_socket(void) {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static void rank_key(int rank, char *key, size_t size) { snprintf(key, size, "rank/%d", rank); }
-
-static int fail_taken(const struct opening *o) {
+static int fail_taken(const struct symm__opening *o) {
     char text[128];
     snprintf(text, sizeof text,
              "rank %d has joined this group already: another process has the same rank",
@@ -123,7 +145,7 @@ static int fail_taken(const struct opening *o) {
     return fail(o, -1, SYMM_EEXISTS, text);
 }
 
-static int listen_as_rank(struct opening *o) {
+static int listen_as_rank(struct symm__opening *o) {
     struct sockaddr_un address;
     char name[80];
     int fd = new_socket();
@@ -139,7 +161,7 @@ static int listen_as_rank(struct opening *o) {
 }
 
 /* A record is "world_size host-identity". */
-static int publish_record(struct opening *o) {
+static int publish_record(struct symm__opening *o) {
     char key[32], identity_text[160], record[256];
     struct symm__host_identity identity;
     symm__host_identity_read(&identity);
@@ -151,32 +173,10 @@ static int publish_record(struct opening *o) {
 
 /* ---- everybody's record ---- */
 
-static int has_record(struct opening *o, int rank) {
-    char key[32];
-    int there = 0;
-    rank_key(rank, key, sizeof key);
-    struct symm_slice slice = symm_slice_of(key);
-    return symm_store_check(o->store, &slice, 1, &there) < 0 || there;
-}
-
-/* Names the ranks without a record or, once connecting has begun, without a connection. */
-static int fail_missing(struct opening *o, int connecting) {
-    int world = o->mesh->world_size;
-    uint8_t *present = calloc((size_t)world, 1);
-    if (!present) return symm__fail_oom((size_t)world);
-    for (int r = 0; r < world; r++) {
-        present[r] =
-            r == o->mesh->rank || (connecting ? o->mesh->peers[r].fd >= 0 : has_record(o, r));
-    }
-    int rc = symm__fail_missing(o->mesh, present, "rendezvous", "did not join", o->begun_ns);
-    free(present);
-    return rc;
-}
-
-static int check_record(const struct opening *o, int rank, int world_size,
+static int check_record(const struct symm__opening *o, int rank, int world_size,
                         const struct symm__host_identity *theirs,
                         const struct symm__host_identity *mine) {
-    struct symm__where where = where_of(o->mesh, rank);
+    struct symm__where where = symm__mesh_where(o->mesh, rank);
     if (world_size != o->mesh->world_size) {
         return symm__fail_at(&where, SYMM_EMISMATCH,
                              "rank %d joins with world_size %d, this rank with %d", rank,
@@ -197,21 +197,21 @@ static int parse_record(const char *text, int *world_size, struct symm__host_ide
     return symm__host_identity_parse(text + end, identity);
 }
 
-static int read_record(struct opening *o, int rank, const struct symm__host_identity *mine) {
+static int read_record(struct symm__opening *o, int rank, const struct symm__host_identity *mine) {
     char key[32];
     int world_size = 0;
     struct symm_bytes record;
     struct symm__host_identity theirs;
     rank_key(rank, key, sizeof key);
     int rc = symm_store_get(o->store, symm_slice_of(key), left_ms(o), &record);
-    if (rc == SYMM_ETIMEOUT) return fail_missing(o, 0);
+    if (rc == SYMM_ETIMEOUT) return fail_missing(o);
     if (rc < 0) return rc;
     rc = parse_record(record.data, &world_size, &theirs);
     symm_bytes_free(&record);
     return rc < 0 ? rc : check_record(o, rank, world_size, &theirs, mine);
 }
 
-static int read_all_records(struct opening *o) {
+static int read_all_records(struct symm__opening *o) {
     struct symm__host_identity mine;
     symm__host_identity_read(&mine);
     for (int r = 0; r < o->mesh->world_size; r++) {
@@ -223,36 +223,28 @@ static int read_all_records(struct opening *o) {
 
 /* ---- connections ---- */
 
-/* The kernel's word on who is at the other end; 0 for another user. */
-static int same_user(int fd, pid_t *pid_out) {
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return 0;
-    *pid_out = peer.pid;
-    return peer.uid == geteuid();
-}
-
-static void set_peer(struct symm__mesh *mesh, int rank, int fd, pid_t pid) {
-    struct symm__peer *peer = &mesh->peers[rank];
-    peer->fd = fd;
-    peer->pid = pid;
-    peer->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-}
-
-static int pause_for(struct opening *o, int fd, short events, int peer) {
-    struct pollfd watched = {fd, events, 0};
-    int ms = (int)symm__deadline_left_ms(o->deadline_ns, fd < 0 ? 2 : SYMM_WAIT_SLICE_MS);
-    if (ms == 0) {
-        struct symm__where where = where_of(o->mesh, peer);
-        if (peer < 0) return fail_missing(o, 1);
-        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join within %.3f s", peer,
-                             (double)(symm_now_ns() - o->begun_ns) / 1e9);
+int symm__mesh_opening_poll(const struct symm__opening *o) {
+    struct symm__where where = symm__mesh_where(o->mesh, -1);
+    /* Acquire: pairs with the release in unset_group_info. */
+    if (atomic_load_explicit(o->mesh->ended, memory_order_acquire)) {
+        return symm__fail_at(&where, SYMM_ECLOSED, "the group has ended on this rank");
     }
-    poll(&watched, fd < 0 ? 0 : 1, ms);
     return symm__wait_poll();
 }
 
-static int greet(struct opening *o, int fd) {
+/* A moment between two tries to connect. */
+static int pause_before(struct symm__opening *o, int rank) {
+    struct symm__where where = symm__mesh_where(o->mesh, rank);
+    int64_t ms = symm__deadline_left_ms(o->deadline_ns, 2);
+    if (ms == 0) {
+        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join within %.3f s", rank,
+                             (double)(symm_now_ns() - o->begun_ns) / 1e9);
+    }
+    symm__sleep_ms(ms);
+    return symm__mesh_opening_poll(o);
+}
+
+static int greet(struct symm__opening *o, int fd) {
     struct symm__mesh_hello hello = {.magic = SYMM__MESH_MAGIC,
                                      .version = SYMM__MESH_VERSION,
                                      .rank = o->mesh->rank,
@@ -262,7 +254,7 @@ static int greet(struct opening *o, int fd) {
 }
 
 /* Until the peer's socket takes the connection; it may not listen yet. */
-static int connect_to(struct opening *o, int rank) {
+static int connect_to(struct symm__opening *o, int rank) {
     char name[80];
     struct sockaddr_un address;
     socket_name(o, rank, name, sizeof name);
@@ -272,8 +264,8 @@ static int connect_to(struct opening *o, int rank) {
         if (fd < 0) return symm__fail_errno(errno, "socket");
         pid_t pid = 0;
         if (connect(fd, (struct sockaddr *)&address, length) == 0) {
-            if (same_user(fd, &pid) && greet(o, fd)) {
-                set_peer(o->mesh, rank, fd, pid);
+            if (symm__mesh_same_user(fd, &pid) && greet(o, fd)) {
+                symm__mesh_set_peer(o->mesh, rank, fd, pid);
                 return SYMM_OK;
             }
             close(fd);
@@ -285,72 +277,15 @@ static int connect_to(struct opening *o, int rank) {
         if (error != ECONNREFUSED && error != EAGAIN && error != EINTR) {
             return symm__fail_errno(error, "connecting to rank %d at @%s", rank, name);
         }
-        int rc = pause_for(o, -1, 0, rank);
+        int rc = pause_before(o, rank);
         if (rc < 0) return rc;
     }
 }
 
-/* Whoever connects without a right hello is a stranger: dropped, and nobody else is held up by it
- * for longer than HELLO_PATIENCE_MS. */
-static int read_hello(int fd, struct symm__mesh_hello *hello) {
-    struct pollfd watched = {fd, POLLIN, 0};
-    if (poll(&watched, 1, HELLO_PATIENCE_MS) <= 0) return 0;
-    return recv(fd, hello, sizeof *hello, MSG_DONTWAIT) == (ssize_t)sizeof *hello &&
-           hello->magic == SYMM__MESH_MAGIC;
-}
-
-static int check_hello(struct opening *o, const struct symm__mesh_hello *hello) {
-    struct symm__mesh *mesh = o->mesh;
-    struct symm__where where = where_of(mesh, hello->rank);
-    if (hello->version != SYMM__MESH_VERSION) {
-        return symm__fail_at(&where, SYMM_EMISMATCH,
-                             "rank %d speaks version %u of this protocol, not %d", hello->rank,
-                             hello->version, SYMM__MESH_VERSION);
-    }
-    if (hello->world_size != mesh->world_size || strcmp(hello->group, mesh->group) != 0) {
-        return symm__fail_at(
-            &where, SYMM_EMISMATCH,
-            "rank %d joins group '%.60s' with world_size %d; here it is '%s' with %d", hello->rank,
-            hello->group, hello->world_size, mesh->group, mesh->world_size);
-    }
-    if (hello->rank <= mesh->rank || hello->rank >= mesh->world_size) {
-        return symm__fail_at(&where, SYMM_EMISMATCH, "a process joins with the impossible rank %d",
-                             hello->rank);
-    }
-    return SYMM_OK;
-}
-
-static int accept_one(struct opening *o, int *joined_out) {
-    struct symm__mesh_hello hello = {0};
-    pid_t pid = 0;
-    int fd = accept4(o->mesh->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        return symm__fail_errno(errno, "accepting a rank");
-    if (fd < 0) return pause_for(o, o->mesh->listen_fd, POLLIN, -1);
-    if (!same_user(fd, &pid) || !read_hello(fd, &hello)) {
-        symm__log(SYMM_LOG_WARN, "symmem", "dropped a stranger on the socket of group %s",
-                  o->mesh->group);
-        close(fd);
-        return SYMM_OK;
-    }
-    hello.group[sizeof hello.group - 1] = '\0';
-    int rc = check_hello(o, &hello);
-    if (rc == SYMM_OK && o->mesh->peers[hello.rank].fd >= 0)
-        rc = fail(o, hello.rank, SYMM_EEXISTS, "two processes joined with the same rank");
-    if (rc < 0) {
-        close(fd);
-        return rc;
-    }
-    set_peer(o->mesh, hello.rank, fd, pid);
-    (*joined_out)++;
-    return SYMM_OK;
-}
-
-static int connect_all(struct opening *o) {
-    int expected = o->mesh->world_size - 1 - o->mesh->rank, joined = 0, rc = SYMM_OK;
+static int connect_all(struct symm__opening *o) {
+    int rc = SYMM_OK;
     for (int r = 0; r < o->mesh->rank && rc == SYMM_OK; r++) rc = connect_to(o, r);
-    while (joined < expected && rc == SYMM_OK) rc = accept_one(o, &joined);
-    return rc;
+    return rc == SYMM_OK ? symm__mesh_accept_all(o) : rc;
 }
 
 /* ---- ready ---- */
@@ -368,7 +303,7 @@ static int count_cpus(const struct ready *all, int world_size) {
     return quota > 0 && quota < cpus ? quota : cpus;
 }
 
-static int meet(struct opening *o) {
+static int meet(struct symm__opening *o) {
     struct symm__mesh *mesh = o->mesh;
     struct ready mine;
     struct ready *all = calloc((size_t)mesh->world_size, sizeof *all);
@@ -386,7 +321,7 @@ static int meet(struct opening *o) {
     return rc;
 }
 
-static int bootstrap(struct opening *o) {
+static int bootstrap(struct symm__opening *o) {
     int rc = agree_on_token(o);
     if (rc == SYMM_OK) rc = listen_as_rank(o);
     if (rc == SYMM_OK) rc = publish_record(o);
@@ -398,7 +333,8 @@ static int bootstrap(struct opening *o) {
     return meet(o);
 }
 
-static struct symm__mesh *new_mesh(const char *group, int rank, int world_size) {
+static struct symm__mesh *new_mesh(const char *group, int rank, int world_size,
+                                   const atomic_int *ended) {
     struct symm__mesh *mesh = calloc(1, sizeof *mesh);
     struct symm__peer *peers = calloc((size_t)world_size, sizeof *peers);
     if (!mesh || !peers) {
@@ -409,6 +345,7 @@ static struct symm__mesh *new_mesh(const char *group, int rank, int world_size) 
     snprintf(mesh->group, sizeof mesh->group, "%s", group);
     mesh->rank = rank;
     mesh->world_size = world_size;
+    mesh->ended = ended;
     mesh->listen_fd = -1;
     mesh->round = 1; /* 0 is the READY exchange */
     mesh->peers = peers;
@@ -417,8 +354,9 @@ static struct symm__mesh *new_mesh(const char *group, int rank, int world_size) 
 }
 
 int symm__mesh_open(const char *group, int rank, int world_size, symm_store *store,
-                    int64_t deadline_ns, struct symm__mesh **out) {
-    struct opening o = {new_mesh(group, rank, world_size), store, symm_now_ns(), deadline_ns, ""};
+                    const atomic_int *ended, int64_t deadline_ns, struct symm__mesh **out) {
+    struct symm__opening o = {new_mesh(group, rank, world_size, ended), store, symm_now_ns(),
+                              deadline_ns, ""};
     if (!o.mesh) return symm__fail_oom((size_t)world_size * sizeof(struct symm__peer));
     int rc = SYMM_OK;
     if (world_size > 1) {
@@ -430,10 +368,21 @@ int symm__mesh_open(const char *group, int rank, int world_size, symm_store *sto
         *out = o.mesh;
         return rc;
     }
-    struct symm__where where = where_of(o.mesh, -1);
+    struct symm__where where = symm__mesh_where(o.mesh, -1);
     rc = symm__fail_in(&where);
     symm__mesh_close(o.mesh);
     return rc;
+}
+
+void symm__mesh_forget(int rank, symm_store *store) {
+    char key[32];
+    int deleted = 0;
+    rank_key(rank, key, sizeof key);
+    int64_t deadline = symm_now_ns() + (int64_t)FORGET_MS * 1000000;
+    if (store->ops->delete_key(store, symm_slice_of(key), deadline, &deleted) < 0) {
+        symm__log(SYMM_LOG_DEBUG, "symmem", "the record of rank %d stays in the store: %s", rank,
+                  symm_last_error()->message);
+    }
 }
 
 void symm__mesh_close(struct symm__mesh *mesh) {

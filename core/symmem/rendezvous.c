@@ -186,6 +186,19 @@ static void fill_result(struct result *mine, int status) {
         snprintf(mine->message, sizeof mine->message, "%.390s", symm_last_error()->message);
 }
 
+/* This rank has told the others that all is well, but has not heard so from all: some may have the
+ * handle and others not, and nobody can find out any more. Only an end is the same for all. */
+static int end_undecided(struct meeting *m) {
+    struct symm_error kept = *symm_last_error();
+    size_t used = strlen(kept.message);
+    atomic_store_explicit(&m->info->ended, 1, memory_order_release);
+    symm__mesh_leave(m->mesh);
+    symm__blocks_drop_group(m->info);
+    snprintf(kept.message + used, sizeof kept.message - used,
+             "; other ranks may have succeeded, so the group has ended on this rank");
+    return symm__fail_with(&kept);
+}
+
 /* All ranks tell how it went. Where several failed, this rank's own error is kept, else the lowest
  * rank's is given. */
 static int agree(struct meeting *m, int status) {
@@ -199,7 +212,10 @@ static int agree(struct meeting *m, int status) {
         return symm__fail_oom((size_t)m->info->world_size * sizeof *all);
     }
     int rc = symm__mesh_exchange(m->mesh, &message, all, NULL, OP, m->deadline_ns);
-    if (status < 0) rc = symm__fail_with(&own);
+    if (status < 0)
+        rc = symm__fail_with(&own);
+    else if (rc < 0)
+        rc = end_undecided(m);
     for (int r = 0; r < m->info->world_size && rc == SYMM_OK; r++) {
         struct symm__where where = where_of(m->info, r);
         if (all[r].status == SYMM_OK) continue;
@@ -235,7 +251,8 @@ static int run(struct meeting *m) {
     }
     close_received(m);
     m->mesh->round++;
-    if (rc < 0 && status == SYMM_OK) give_front_back(m->memory);
+    int undecided = atomic_load_explicit(&m->info->ended, memory_order_acquire);
+    if (rc < 0 && status == SYMM_OK && !undecided) give_front_back(m->memory);
     return rc;
 }
 
@@ -267,10 +284,13 @@ static int meet(struct symm__group_info *info, struct symm__block *block, int64_
 static int open_mesh(struct symm__group_info *info, int64_t deadline_ns) {
     struct symm__mesh *mesh = NULL;
     if (info->mesh) return SYMM_OK;
-    int rc =
-        symm__mesh_open(info->name, info->rank, info->world_size, info->store, deadline_ns, &mesh);
-    if (rc == SYMM_OK) atomic_store_explicit(&info->mesh, mesh, memory_order_release);
-    return rc;
+    int rc = symm__mesh_open(info->name, info->rank, info->world_size, info->store, &info->ended,
+                             deadline_ns, &mesh);
+    if (rc < 0) return rc;
+    atomic_store_explicit(&info->mesh, mesh, memory_order_release);
+    if (!atomic_load_explicit(&info->ended, memory_order_acquire)) return SYMM_OK;
+    symm__mesh_leave(mesh); /* whoever ended the group meanwhile did not see the mesh */
+    return symm__fail_ended(info, OP);
 }
 
 static int rendezvous_in(struct symm__group_info *info, struct symm__block *block,
@@ -344,7 +364,9 @@ int symm_memory_rendezvous(symm_tensor *tensor, const char *group_name, int64_t 
     if (rc < 0) return rc;
     struct symm__activity_mark mark =
         symm__activity_begin(SYMM__ACT_rendezvous, symm__activity_group(info->name), -1, -1);
+    symm__block_retain(block); /* a task of the wait's hook may drop the tensor */
     rc = rendezvous_in(info, block, timeout_ms, out);
+    symm__block_release(block);
     symm__activity_end(mark);
     symm__group_info_release(info);
     return rc;

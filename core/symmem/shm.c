@@ -21,26 +21,32 @@
 #include "symmem/allocator.h"
 #include "symmem/memory_limit.h"
 
-#define LOCK_PATIENCE_MS 10000
+#define LOCK_PATIENCE_MS 1000
 
 /* Bytes of segments that this process made. Relaxed: a sum, read only for the limit. */
 static _Atomic int64_t bytes_in_use;
 
 /* Ranks of one host measure and reserve one after the other, else each would find the same free
  * memory and together they would take it twice. An advisory lock on a folder leaves nothing behind;
- * where it cannot be had, the reservation goes on without it. Gives -1 for no lock. */
-static int lock_host(void) {
+ * where it cannot be had within a second (anybody may hold it), the reservation goes on without it,
+ * and *lock_out is -1. Fails only by the wait hook. */
+static int lock_host(int *lock_out) {
     int fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int64_t deadline = symm_now_ns() + (int64_t)LOCK_PATIENCE_MS * 1000000;
+    int rc = SYMM_OK;
+    *lock_out = -1;
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || symm__deadline_passed(deadline)) {
+        int is_held = errno == EWOULDBLOCK || errno == EINTR;
+        rc = symm__wait_poll();
+        if (rc < 0 || !is_held || symm__deadline_passed(deadline)) {
             close(fd);
-            return -1;
+            return rc;
         }
         symm__sleep_ms(1);
     }
-    return fd;
+    *lock_out = fd;
+    return rc;
 }
 
 static int find_limit(struct symm__memory_limit *least_out) {
@@ -71,8 +77,10 @@ int symm_memory_available(int64_t *bytes_out, char *reason, size_t size) {
 }
 
 static int reserve(int fd, int64_t bytes) {
-    int lock = lock_host();
-    int rc = check_limits(bytes);
+    int lock = -1;
+    int rc = lock_host(&lock);
+    if (rc < 0) return rc;
+    rc = check_limits(bytes);
     if (rc == SYMM_OK) {
         int error = 0;
         do {
