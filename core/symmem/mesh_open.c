@@ -22,6 +22,8 @@
 
 /* How long leaving a group may wait for its store. */
 #define FORGET_MS 1000
+/* How long a record that does not fit is taken for an earlier group's. */
+#define STALE_MS 2000
 
 /* What each rank tells all once it is connected to all. */
 struct ready {
@@ -56,6 +58,29 @@ static int fail(const struct symm__opening *o, int peer, int code, const char *t
 static int64_t left_ms(const struct symm__opening *o) {
     int64_t left = symm__deadline_left_ms(o->deadline_ns, INT64_MAX);
     return o->deadline_ns == SYMM__NEVER ? SYMM_TIMEOUT_NONE : left > 0 ? left : 1;
+}
+
+/* ---- waiting ---- */
+
+int symm__mesh_opening_poll(const struct symm__opening *o) {
+    struct symm__where where = symm__mesh_where(o->mesh, -1);
+    /* Acquire: pairs with the release in unset_group_info. */
+    if (atomic_load_explicit(o->mesh->ended, memory_order_acquire)) {
+        return symm__fail_at(&where, SYMM_ECLOSED, "the group has ended on this rank");
+    }
+    return symm__wait_poll();
+}
+
+/* A moment between two tries. */
+static int pause_before(struct symm__opening *o, int rank) {
+    struct symm__where where = symm__mesh_where(o->mesh, rank);
+    int64_t ms = symm__deadline_left_ms(o->deadline_ns, 2);
+    if (ms == 0) {
+        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join within %.3f s", rank,
+                             (double)(symm_now_ns() - o->begun_ns) / 1e9);
+    }
+    symm__sleep_ms(ms);
+    return symm__mesh_opening_poll(o);
 }
 
 /* ---- who is missing ---- */
@@ -197,7 +222,8 @@ static int parse_record(const char *text, int *world_size, struct symm__host_ide
     return symm__host_identity_parse(text + end, identity);
 }
 
-static int read_record(struct symm__opening *o, int rank, const struct symm__host_identity *mine) {
+static int read_record_once(struct symm__opening *o, int rank,
+                            const struct symm__host_identity *mine) {
     char key[32];
     int world_size = 0;
     struct symm_bytes record;
@@ -211,6 +237,19 @@ static int read_record(struct symm__opening *o, int rank, const struct symm__hos
     return rc < 0 ? rc : check_record(o, rank, world_size, &theirs, mine);
 }
 
+/* A record that does not fit may be of an earlier group of this name, which its rank has not left
+ * yet: it gets a moment to do so. */
+static int read_record(struct symm__opening *o, int rank, const struct symm__host_identity *mine) {
+    int64_t until = symm_now_ns() + (int64_t)STALE_MS * 1000000;
+    int rc = read_record_once(o, rank, mine);
+    while ((rc == SYMM_EMISMATCH || rc == SYMM_EUNSUPPORTED) && !symm__deadline_passed(until)) {
+        rc = pause_before(o, rank);
+        if (rc < 0) return rc;
+        rc = read_record_once(o, rank, mine);
+    }
+    return rc;
+}
+
 static int read_all_records(struct symm__opening *o) {
     struct symm__host_identity mine;
     symm__host_identity_read(&mine);
@@ -222,27 +261,6 @@ static int read_all_records(struct symm__opening *o) {
 }
 
 /* ---- connections ---- */
-
-int symm__mesh_opening_poll(const struct symm__opening *o) {
-    struct symm__where where = symm__mesh_where(o->mesh, -1);
-    /* Acquire: pairs with the release in unset_group_info. */
-    if (atomic_load_explicit(o->mesh->ended, memory_order_acquire)) {
-        return symm__fail_at(&where, SYMM_ECLOSED, "the group has ended on this rank");
-    }
-    return symm__wait_poll();
-}
-
-/* A moment between two tries to connect. */
-static int pause_before(struct symm__opening *o, int rank) {
-    struct symm__where where = symm__mesh_where(o->mesh, rank);
-    int64_t ms = symm__deadline_left_ms(o->deadline_ns, 2);
-    if (ms == 0) {
-        return symm__fail_at(&where, SYMM_ETIMEOUT, "rank %d did not join within %.3f s", rank,
-                             (double)(symm_now_ns() - o->begun_ns) / 1e9);
-    }
-    symm__sleep_ms(ms);
-    return symm__mesh_opening_poll(o);
-}
 
 static int greet(struct symm__opening *o, int fd) {
     struct symm__mesh_hello hello = {.magic = SYMM__MESH_MAGIC,
