@@ -23,7 +23,7 @@
 /* How long leaving a group may wait for its store. */
 #define FORGET_MS 1000
 /* How long a record that does not fit is taken for an earlier group's. */
-#define STALE_MS 2000
+#define STALE_MS 1000
 
 /* What each rank tells all once it is connected to all. */
 struct ready {
@@ -243,9 +243,10 @@ static int read_record(struct symm__opening *o, int rank, const struct symm__hos
     int64_t until = symm_now_ns() + (int64_t)STALE_MS * 1000000;
     int rc = read_record_once(o, rank, mine);
     while ((rc == SYMM_EMISMATCH || rc == SYMM_EUNSUPPORTED) && !symm__deadline_passed(until)) {
+        struct symm_error misfit = *symm_last_error();
         rc = pause_before(o, rank);
-        if (rc < 0) return rc;
-        rc = read_record_once(o, rank, mine);
+        if (rc == SYMM_ETIMEOUT) return symm__fail_with(&misfit);
+        if (rc == SYMM_OK) rc = read_record_once(o, rank, mine);
     }
     return rc;
 }
