@@ -321,7 +321,9 @@ static void show_place(void) {
         row("rank", "0 of 1 (no launcher)");
     } else {
         row("rank", "%d of %d (variables of %s)", launch.rank, launch.world_size, launch.launcher);
-        if (launch.host[0]) row("store", "%s:%d", launch.host, launch.port);
+        char port[16] = "";
+        if (launch.port >= 0) snprintf(port, sizeof port, ":%d", launch.port);
+        if (launch.host[0]) row("store", "%s%s", launch.host, port);
     }
 }
 

@@ -54,7 +54,9 @@ describe("symmrun's command line", function()
     local r = symmrun({ "--info" },
       { env = { RANK = 2, WORLD_SIZE = 4, MASTER_ADDR = "h", MASTER_PORT = 7 } })
     assert.matches("rank +2 of 4", r.out)
-    assert.matches("store +h:7", r.out)
+    assert.matches("store +h:7\n", r.out)
+    r = symmrun({ "--info" }, { env = { RANK = 0, WORLD_SIZE = 2, MASTER_ADDR = "@symm-place" } })
+    assert.matches("store +@symm%-place\n", r.out)
   end)
 
   it("runs code, in order, and then the script", function()
