@@ -185,6 +185,16 @@ static int make_randn(lua_State *L) { return make_random(L, "randn", symm_tensor
 
 /* ---- bytes ---- */
 
+/* The number of whole elements in so many bytes. */
+static int64_t whole_elements(lua_State *L, const char *op, size_t size, symm_dtype dtype) {
+    size_t of_one = symm_dtype_size(dtype);
+    if (size % of_one != 0) {
+        symmL_fail(L, SYMM_EINVALID, op, "%llu bytes were given; %s needs a multiple of %d",
+                   (unsigned long long)size, symm_dtype_name(dtype), (int)of_one);
+    }
+    return (int64_t)(size / of_one);
+}
+
 /* frombytes(bytes, dtype[, shape]): a copy of the bytes; one dimension if no shape is given. */
 static int make_frombytes(lua_State *L) {
     const char *op = "frombytes";
@@ -198,7 +208,7 @@ static int make_frombytes(lua_State *L) {
     if (!lua_isnoneornil(L, 3)) {
         ndim = symmL_arg_shape(L, 3, op, "shape", shape);
     } else {
-        shape[0] = (int64_t)(size / symm_dtype_size(dtype));
+        shape[0] = whole_elements(L, op, size, dtype);
     }
     symmL_check(L, symm_tensor_empty(shape, ndim, dtype, NULL, &tensor));
     symmL_push_new_tensor(L, tensor);
