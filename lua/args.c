@@ -142,9 +142,27 @@ void symmL_named(lua_State *L, int index, const char *op, const char *const know
     }
 }
 
+/* Pushes t[name] of a table with a metatable, or nothing. Pushing the name for lua_rawget could run
+ * a finalizer; looking for it cannot. */
+static int find_field(lua_State *L, int index, const char *name) {
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
+        if (lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), name) == 0) {
+            lua_remove(L, -2);
+            return 1;
+        }
+        lua_pop(L, 1);
+    }
+    return 0;
+}
+
 int symmL_field(lua_State *L, int index, const char *name) {
     if (!lua_istable(L, index)) return 0;
-    lua_getfield(L, index, name);
+    if (lua_getmetatable(L, index)) {
+        lua_pop(L, 1);
+        return find_field(L, lua_absindex(L, index), name);
+    }
+    lua_getfield(L, index, name); /* without a metatable this is raw */
     if (!lua_isnil(L, -1)) return 1;
     lua_pop(L, 1);
     return 0;
@@ -182,7 +200,5 @@ int symmL_field_bool(lua_State *L, int index, const char *op, const char *name, 
 
 const char *symmL_field_string(lua_State *L, int index, const char *op, const char *name) {
     if (!symmL_field(L, index, name)) return NULL;
-    const char *value = symmL_arg_string(L, -1, op, name, NULL);
-    lua_pop(L, 1);
-    return value;
+    return symmL_arg_string(L, -1, op, name, NULL);
 }

@@ -28,6 +28,21 @@ static int box_is_closed(lua_State *L) {
     return 1;
 }
 
+/* Upvalues: the class, its methods. Methods come first: they are what a loop asks for. */
+static int box_index(lua_State *L) {
+    lua_settop(L, 2);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return 1;
+    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(1));
+    void *object = symmL_check_object(L, 1, class, class->noun);
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
+    if (key && class->property(L, object, key)) return 1;
+    if (key) symmL_fail(L, SYMM_EINVALID, class->noun, "a %s has no '%s'", class->noun, key);
+    symmL_fail(L, SYMM_EINVALID, class->noun, "a %s has no [%s]%s%s", class->noun,
+               luaL_typename(L, 2), class->elements ? "; use " : "",
+               class->elements ? class->elements : "");
+}
+
 static void set_closure(lua_State *L, const struct symmL_class *class, const char *name,
                         lua_CFunction function) {
     lua_pushlightuserdata(L, symmL_runtime_of(L));
@@ -53,14 +68,12 @@ void symmL_open_class(lua_State *L, const struct symmL_class *class) {
     symmL_set_functions(L, class->methods);
     set_closure(L, class, "close", box_close);
     set_closure(L, class, "is_closed", box_is_closed);
-    lua_getfield(L, -2, "__index");
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        lua_setfield(L, -2, "__index");
-    } else { /* a class with properties looks methods up in this table by itself */
-        lua_pop(L, 1);
-        lua_setfield(L, -2, "methods");
-    }
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "methods");
+    lua_pushlightuserdata(L, (void *)(uintptr_t) class);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, box_index, 2);
+    lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }
 
@@ -136,9 +149,27 @@ void *symmL_test_object(lua_State *L, int index, const struct symmL_class *class
 
 void *symmL_check_object(lua_State *L, int index, const struct symmL_class *class, const char *op) {
     void *object = symmL_test_object(L, index, class, op);
-    if (!object) {
+    return object ? object : *symmL_check_box(L, index, class, op);
+}
+
+void **symmL_check_box(lua_State *L, int index, const struct symmL_class *class, const char *op) {
+    void **box = luaL_testudata(L, index, class->name);
+    if (!box) {
         symmL_fail(L, SYMM_EINVALID, op, "argument %d must be a %s, not %s", index, class->name,
                    luaL_typename(L, index));
     }
+    return box;
+}
+
+void *symmL_pin(lua_State *L, int index, const struct symmL_class *class, const char *op) {
+    void *object = class->retain(symmL_check_object(L, index, class, op));
+    symmL_push_object(L, class, object);
     return object;
+}
+
+void symmL_unpin(lua_State *L, int index, const struct symmL_class *class) {
+    void **box = lua_touserdata(L, index);
+    void *object = *box;
+    *box = NULL;
+    class->release(object);
 }

@@ -5,6 +5,18 @@
  * as strings. Objects are boxed: a box is born closed (object NULL), filled, and closed once by
  * close(), <close> or __gc in any order.
  *
+ * Lua code can close an object while a function of the binding is using it. It gets to run in three
+ * ways, and each has its rule:
+ *   - a metamethod of an argument: tables are read raw, never through lua_getfield or lua_geti;
+ *   - a finalizer, which may run whenever something is pushed that needs memory: checking arguments
+ *     pushes nothing of that kind, so an object that has been checked is there until the first such
+ *     push; who needs it for longer pins it (symmL_pin);
+ *   - a task, in a wait: a blocking call holds references of its own (symmL_blocking_on), and its
+ *     strings are on the stack, where no task can take them from.
+ * A reference for a blocking call, and not a count of users in the box that close() would heed:
+ * close() then releases at once in every case, the box stays one word, and no error that is raised
+ * in between can leave the count wrong. It costs two atomic additions.
+ *
  * Upvalue 1 of every function that is registered here is the runtime (a light userdata), which a
  * blocking call hands to the wait hook: see symmL_blocking.
  */
@@ -44,9 +56,14 @@ void symmL_open_error(lua_State *L);
 
 struct symmL_class {
     const char *name;              /* metatable name and what messages say: "symm.tensor" */
+    const char *noun;              /* what messages call it: "process group" */
+    const char *elements;          /* what to use instead of object[i], or NULL */
+    void *(*retain)(void *object); /* gives the object back */
     void (*release)(void *object); /* gives the box's reference back */
-    const luaL_Reg *methods;       /* `close` and `is_closed` are added */
-    const luaL_Reg *metamethods;   /* __gc, __close, __name are added */
+    /* Pushes the property `key` of the object at 1 and gives 1, or gives 0 if there is none. */
+    int (*property)(lua_State *L, void *object, const char *key);
+    const luaL_Reg *methods;     /* `close` and `is_closed` are added */
+    const luaL_Reg *metamethods; /* __gc, __close, __index, __name are added */
 };
 
 /* Makes the class's metatable; once a state. */
@@ -61,6 +78,13 @@ void symmL_push_unique(lua_State *L, const struct symmL_class *class, void *obje
 void *symmL_check_object(lua_State *L, int index, const struct symmL_class *class, const char *op);
 /* The object at `index`, or NULL if it is of another type; raises CLOSED for a closed one. */
 void *symmL_test_object(lua_State *L, int index, const struct symmL_class *class, const char *op);
+/* The box at `index`, whose object is NULL if it is closed; raises INVALID for another type. */
+void **symmL_check_box(lua_State *L, int index, const struct symmL_class *class, const char *op);
+/* The object at `index`, and pushes a box that holds it by a reference of its own: it lasts even if
+ * it is closed meanwhile. symmL_unpin ends that; after an error the collector does. */
+void *symmL_pin(lua_State *L, int index, const struct symmL_class *class, const char *op);
+/* Gives back what the pin at `index` holds; it stays on the stack. */
+void symmL_unpin(lua_State *L, int index, const struct symmL_class *class);
 /* Adds functions to the table on top, each with the runtime as upvalue 1. */
 void symmL_set_functions(lua_State *L, const luaL_Reg *functions);
 /* The runtime of this state, NULL before there is one (runtime.c). */
@@ -89,7 +113,8 @@ void symmL_arg_count(lua_State *L, int count, const char *op);
 /* Named arguments: `index` must be a table (or none or nil, which stand for {}) whose every key is
  * in the NULL-ended list `known`; an unknown one raises INVALID with the list. */
 void symmL_named(lua_State *L, int index, const char *op, const char *const known[]);
-/* Pushes t[name] (nil when there is no table); true if it is not nil, else pops it. Use as
+/* Pushes t[name], read raw; true if it is not nil, else (or if there is no table) pushes nothing.
+ * Use as
  *     if (symmL_field(L, 2, "channel")) { channel = symmL_arg_int32(L, -1, op, "channel");
  * lua_pop(L, 1); } or the shorthands below. */
 int symmL_field(lua_State *L, int index, const char *name);
@@ -99,7 +124,8 @@ int64_t symmL_field_int(lua_State *L, int index, const char *op, const char *nam
 int64_t symmL_field_timeout(lua_State *L, int index, const char *op, const char *name,
                             int64_t otherwise);
 int symmL_field_bool(lua_State *L, int index, const char *op, const char *name, int otherwise);
-/* NULL when absent; anchored by the table. */
+/* NULL when absent; else the string stays on the stack, which keeps it even if the table is changed
+ * in a wait. */
 const char *symmL_field_string(lua_State *L, int index, const char *op, const char *name);
 
 /* ---- blocking ---- */
@@ -121,6 +147,14 @@ void symmL_wait_end(const struct symmL_wait *saved);
         int rc_ = (call);             \
         symmL_wait_end(&saved_);      \
         rc_;                          \
+    })
+/* The same on an object, with a reference to it held; `noun` is symm_store, symm_memory, ... */
+#define symmL_blocking_on(L, noun, object, call) \
+    __extension__({                              \
+        noun##_retain(object);                   \
+        int result_ = symmL_blocking(L, call);   \
+        noun##_release(object);                  \
+        result_;                                 \
     })
 
 /* ---- classes and openers, one file a noun; each opener adds to the module table on top ---- */

@@ -2,10 +2,12 @@
  *
  * Process groups in Lua.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "lua/binding.h"
 
+static void *retain_group(void *object) { return symm_group_retain(object); }
 static void release_group(void *object) { symm_group_release(object); }
 
 /* ---- group ---- */
@@ -20,18 +22,19 @@ static int64_t timeout_of(lua_State *L, int index, const char *op) {
 static int group_barrier(lua_State *L) {
     symm_group *group = symmL_check_object(L, 1, &symmL_group_class, "barrier");
     int64_t timeout_ms = timeout_of(L, 2, "barrier");
-    symmL_check(L, symmL_blocking(L, symm_group_barrier(group, timeout_ms)));
+    symmL_check(L, symmL_blocking_on(L, symm_group, group, symm_group_barrier(group, timeout_ms)));
     return 0;
 }
 
 static int group_destroy(lua_State *L) {
     symm_group *group = symmL_check_object(L, 1, &symmL_group_class, "destroy");
     int64_t timeout_ms = timeout_of(L, 2, "destroy");
-    symmL_check(L, symmL_blocking(L, symm_group_destroy(group, timeout_ms)));
+    symmL_check(L, symmL_blocking_on(L, symm_group, group, symm_group_destroy(group, timeout_ms)));
     return 0;
 }
 
-static int push_property(lua_State *L, symm_group *group, const char *key) {
+static int push_property(lua_State *L, void *object, const char *key) {
+    symm_group *group = object;
     if (strcmp(key, "rank") == 0) {
         lua_pushinteger(L, symm_group_rank(group));
     } else if (strcmp(key, "world_size") == 0) {
@@ -50,37 +53,30 @@ static int push_property(lua_State *L, symm_group *group, const char *key) {
     return 1;
 }
 
-static int group_index(lua_State *L) {
-    if (lua_getmetatable(L, 1)) {
-        lua_getfield(L, -1, "methods");
-        lua_pushvalue(L, 2);
-        if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-        lua_settop(L, 2);
-    }
-    symm_group *group = symmL_check_object(L, 1, &symmL_group_class, "process group");
-    if (lua_type(L, 2) == LUA_TSTRING && push_property(L, group, lua_tostring(L, 2))) return 1;
-    symmL_fail(L, SYMM_EINVALID, "process group", "a process group has no '%s'",
-               luaL_tolstring(L, 2, NULL));
-}
-
 static int group_tostring(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, symmL_group_class.name);
+    char text[SYMM_ERROR_GROUP_SIZE + 96];
+    void **box = symmL_check_box(L, 1, &symmL_group_class, "tostring");
     if (!*box) {
         lua_pushliteral(L, "process group (closed)");
         return 1;
     }
-    lua_pushfstring(L, "process group %s (rank %d of %d)", symm_group_name(*box),
-                    symm_group_rank(*box), symm_group_world_size(*box));
+    snprintf(text, sizeof text, "process group %s (rank %d of %d)", symm_group_name(*box),
+             symm_group_rank(*box), symm_group_world_size(*box));
+    lua_pushstring(L, text);
     return 1;
 }
 
 static const luaL_Reg group_methods[] = {
     {"barrier", group_barrier}, {"destroy", group_destroy}, {NULL, NULL}};
-static const luaL_Reg group_metamethods[] = {
-    {"__index", group_index}, {"__tostring", group_tostring}, {NULL, NULL}};
+static const luaL_Reg group_metamethods[] = {{"__tostring", group_tostring}, {NULL, NULL}};
 
-const struct symmL_class symmL_group_class = {"symm.group", release_group, group_methods,
-                                              group_metamethods};
+const struct symmL_class symmL_group_class = {.name = "symm.group",
+                                              .noun = "process group",
+                                              .retain = retain_group,
+                                              .release = release_group,
+                                              .property = push_property,
+                                              .methods = group_methods,
+                                              .metamethods = group_metamethods};
 
 /* ---- module ---- */
 
@@ -100,7 +96,6 @@ static int init_process_group(lua_State *L) {
     static const char *const keys[] = {"group_name", "store",   "init_method", "rank",
                                        "world_size", "timeout", "device",      NULL};
     struct symm_group_options options = SYMM_GROUP_OPTIONS_INIT;
-    symm_store *opened = NULL;
     symm_group *group = NULL;
     symmL_arg_count(L, 1, op);
     symmL_named(L, 1, op, keys);
@@ -116,12 +111,13 @@ static int init_process_group(lua_State *L) {
     }
     if (symmL_field(L, 1, "store")) {
         if (url) symmL_fail(L, SYMM_EINVALID, op, "store and init_method exclude each other");
-        options.store = symmL_check_object(L, lua_gettop(L), &symmL_store_class, op);
+        options.store =
+            symm_store_retain(symmL_check_object(L, lua_gettop(L), &symmL_store_class, op));
     } else if (url && strcmp(url, "env://") != 0) {
-        options.store = opened = store_of_url(L, url, &options);
+        options.store = store_of_url(L, url, &options);
     }
     int rc = symmL_blocking(L, symm_group_init(&options, &group));
-    if (opened) symm_store_release(opened);
+    if (options.store) symm_store_release(options.store);
     symmL_check(L, rc);
     symmL_push_unique(L, &symmL_group_class, group);
     return 1;

@@ -6,10 +6,12 @@
  * Invariant: a call holds a reference of its own and copies of what Lua could take away, because
  * tasks that run in its waits may close the store or change a table.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "lua/binding.h"
 
+static void *retain_store(void *object) { return symm_store_retain(object); }
 static void release_store(void *object) { symm_store_release(object); }
 
 static symm_store *check_store(lua_State *L, const char *op) {
@@ -17,13 +19,7 @@ static symm_store *check_store(lua_State *L, const char *op) {
 }
 
 /* Makes a blocking call on `store`; raises if it fails. */
-#define STORE_CALL(L, store, call)             \
-    __extension__({                            \
-        symm_store_retain(store);              \
-        int result_ = symmL_blocking(L, call); \
-        symm_store_release(store);             \
-        symmL_check(L, result_);               \
-    })
+#define STORE_CALL(L, store, call) symmL_check(L, symmL_blocking_on(L, symm_store, store, call))
 
 /* ---- arguments ---- */
 
@@ -42,32 +38,34 @@ static int64_t opt_timeout(lua_State *L, int index, const char *op) {
     return symmL_field_timeout(L, index, op, "timeout_ms", SYMM_TIMEOUT_DEFAULT);
 }
 
-static size_t bytes_of_keys(lua_State *L, int index, const char *op, size_t count) {
+/* Pushes a list of the keys of the list at `index` that no Lua code knows of; gives their bytes. */
+static size_t push_keys(lua_State *L, int index, const char *op, size_t count) {
     size_t bytes = 0;
+    lua_createtable(L, count < INT_MAX ? (int)count : INT_MAX, 0);
     for (size_t i = 1; i <= count; i++) {
-        lua_rawgeti(L, index, (lua_Integer)i);
-        if (lua_type(L, -1) != LUA_TSTRING) {
+        if (lua_rawgeti(L, index, (lua_Integer)i) != LUA_TSTRING) {
             symmL_fail(L, SYMM_EINVALID, op, "keys[%d] must be a string, not %s", (int)i,
                        luaL_typename(L, -1));
         }
         bytes += lua_rawlen(L, -1);
-        lua_pop(L, 1);
+        lua_rawseti(L, -2, (lua_Integer)i);
     }
     return bytes;
 }
 
-/* Pushes a copy of a list of keys: slices, then their bytes. */
+/* Pushes a copy of a list of keys: slices, then their bytes. Making room may run a finalizer, which
+ * may change the list: so what is measured and copied is a list of our own. */
 static const struct symm_slice *arg_keys(lua_State *L, int index, const char *op,
                                          size_t *count_out) {
     if (!lua_istable(L, index)) {
         symmL_fail(L, SYMM_EINVALID, op, "keys must be a list of strings, not %s",
                    luaL_typename(L, index));
     }
-    size_t count = lua_rawlen(L, index), bytes = bytes_of_keys(L, index, op, count);
+    size_t count = lua_rawlen(L, index), bytes = push_keys(L, index, op, count);
     struct symm_slice *keys = lua_newuserdatauv(L, count * sizeof *keys + bytes + 1, 0);
     char *at = (char *)(keys + count);
     for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(L, index, (lua_Integer)i + 1);
+        lua_rawgeti(L, -2, (lua_Integer)i + 1);
         const char *text = lua_tolstring(L, -1, &keys[i].size);
         keys[i].data = memcpy(at, text, keys[i].size);
         at += keys[i].size;
@@ -126,10 +124,11 @@ static int store_add(lua_State *L) {
 static int store_wait(lua_State *L) {
     const char *op = "wait";
     size_t count = 0;
-    symm_store *store = check_store(L, op);
+    check_store(L, op);
     symmL_arg_count(L, 3, op);
     int64_t timeout_ms = opt_timeout(L, 3, op);
     const struct symm_slice *keys = arg_keys(L, 2, op, &count);
+    symm_store *store = check_store(L, op); /* copying may have run a finalizer */
     STORE_CALL(L, store, symm_store_wait(store, keys, count, timeout_ms));
     return 0;
 }
@@ -138,9 +137,10 @@ static int store_check(lua_State *L) {
     const char *op = "check";
     size_t count = 0;
     int all = 0;
-    symm_store *store = check_store(L, op);
+    check_store(L, op);
     symmL_arg_count(L, 2, op);
     const struct symm_slice *keys = arg_keys(L, 2, op, &count);
+    symm_store *store = check_store(L, op);
     STORE_CALL(L, store, symm_store_check(store, keys, count, &all));
     lua_pushboolean(L, all);
     return 1;
@@ -186,7 +186,8 @@ static int store_linger(lua_State *L) {
 
 /* ---- properties ---- */
 
-static int push_property(lua_State *L, symm_store *store, const char *key) {
+static int push_property(lua_State *L, void *object, const char *key) {
+    symm_store *store = object;
     if (strcmp(key, "timeout") == 0) {
         lua_pushinteger(L, symm_store_timeout(store));
     } else if (strcmp(key, "kind") == 0) {
@@ -204,21 +205,9 @@ static int push_property(lua_State *L, symm_store *store, const char *key) {
     return 1;
 }
 
-static int store_index(lua_State *L) {
-    if (lua_getmetatable(L, 1)) {
-        lua_getfield(L, -1, "methods");
-        lua_pushvalue(L, 2);
-        if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-        lua_settop(L, 2);
-    }
-    symm_store *store = symmL_check_object(L, 1, &symmL_store_class, "store");
-    if (lua_type(L, 2) == LUA_TSTRING && push_property(L, store, lua_tostring(L, 2))) return 1;
-    symmL_fail(L, SYMM_EINVALID, "store", "a store has no '%s'", luaL_tolstring(L, 2, NULL));
-}
-
 static int store_tostring(lua_State *L) {
     char text[512];
-    void **box = luaL_checkudata(L, 1, symmL_store_class.name);
+    void **box = symmL_check_box(L, 1, &symmL_store_class, "tostring");
     if (*box) {
         symm_store_describe(*box, text, sizeof text);
         lua_pushstring(L, text);
@@ -234,11 +223,15 @@ static const luaL_Reg store_methods[] = {
     {"check", store_check},       {"delete_key", store_delete_key},
     {"num_keys", store_num_keys}, {"set_timeout", store_set_timeout},
     {"linger", store_linger},     {NULL, NULL}};
-static const luaL_Reg store_metamethods[] = {
-    {"__index", store_index}, {"__tostring", store_tostring}, {NULL, NULL}};
+static const luaL_Reg store_metamethods[] = {{"__tostring", store_tostring}, {NULL, NULL}};
 
-const struct symmL_class symmL_store_class = {"symm.store", release_store, store_methods,
-                                              store_metamethods};
+const struct symmL_class symmL_store_class = {.name = "symm.store",
+                                              .noun = "store",
+                                              .retain = retain_store,
+                                              .release = release_store,
+                                              .property = push_property,
+                                              .methods = store_methods,
+                                              .metamethods = store_metamethods};
 
 /* ---- module ---- */
 

@@ -8,6 +8,7 @@
 
 #include "lua/binding.h"
 
+static void *retain_memory(void *object) { return symm_memory_retain(object); }
 static void release_memory(void *object) { symm_memory_release(object); }
 
 /* ---- handle: signals; the hot path, so arguments are read by hand ---- */
@@ -31,7 +32,8 @@ static int memory_put_signal(lua_State *L) {
     int rank = required_rank(L, op, "dst_rank");
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
     int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
-    symmL_check(L, symmL_blocking(L, symm_memory_put_signal(memory, rank, channel, timeout_ms)));
+    symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
+                                     symm_memory_put_signal(memory, rank, channel, timeout_ms)));
     return 0;
 }
 
@@ -43,7 +45,8 @@ static int memory_wait_signal(lua_State *L) {
     int rank = required_rank(L, op, "src_rank");
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
     int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
-    symmL_check(L, symmL_blocking(L, symm_memory_wait_signal(memory, rank, channel, timeout_ms)));
+    symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
+                                     symm_memory_wait_signal(memory, rank, channel, timeout_ms)));
     return 0;
 }
 
@@ -54,7 +57,8 @@ static int memory_barrier(lua_State *L) {
     symmL_named(L, 2, op, barrier_keys);
     int channel = symmL_field_int32(L, 2, op, "channel", 0);
     int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
-    symmL_check(L, symmL_blocking(L, symm_memory_barrier(memory, channel, timeout_ms)));
+    symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
+                                     symm_memory_barrier(memory, channel, timeout_ms)));
     return 0;
 }
 
@@ -108,8 +112,9 @@ static int memory_get_signal_pad(lua_State *L) {
 
 /* ---- handle: properties ---- */
 
-static void push_addresses(lua_State *L, const symm_memory *memory, int pads) {
-    int world = symm_memory_world_size(memory);
+static void push_addresses(lua_State *L, int pads) {
+    const symm_memory *memory = symmL_pin(L, 1, &symmL_memory_class, "symmetric memory");
+    int world = symm_memory_world_size(memory), pin = lua_gettop(L);
     lua_createtable(L, world, 0);
     for (int r = 0; r < world; r++) {
         const void *address = pads ? (const void *)symm_memory_signal_pad_ptrs(memory)[r]
@@ -117,9 +122,11 @@ static void push_addresses(lua_State *L, const symm_memory *memory, int pads) {
         lua_pushinteger(L, (lua_Integer)(intptr_t)address);
         lua_rawseti(L, -2, r + 1);
     }
+    symmL_unpin(L, pin, &symmL_memory_class);
 }
 
-static int push_property(lua_State *L, const symm_memory *memory, const char *key) {
+static int push_property(lua_State *L, void *object, const char *key) {
+    const symm_memory *memory = object;
     if (strcmp(key, "rank") == 0) {
         lua_pushinteger(L, symm_memory_rank(memory));
     } else if (strcmp(key, "world_size") == 0) {
@@ -135,9 +142,9 @@ static int push_property(lua_State *L, const symm_memory *memory, const char *ke
     } else if (strcmp(key, "channels") == 0) {
         lua_pushinteger(L, symm_memory_channels(memory));
     } else if (strcmp(key, "buffer_ptrs") == 0) {
-        push_addresses(L, memory, 0);
+        push_addresses(L, 0);
     } else if (strcmp(key, "signal_pad_ptrs") == 0) {
-        push_addresses(L, memory, 1);
+        push_addresses(L, 1);
     } else if (strcmp(key, "device") == 0) {
         lua_pushstring(L, "cpu");
     } else {
@@ -146,30 +153,19 @@ static int push_property(lua_State *L, const symm_memory *memory, const char *ke
     return 1;
 }
 
-/* Methods come first: they are what a loop asks for. */
-static int memory_index(lua_State *L) {
-    if (lua_getmetatable(L, 1)) {
-        lua_getfield(L, -1, "methods");
-        lua_pushvalue(L, 2);
-        if (lua_rawget(L, -2) != LUA_TNIL) return 1;
-        lua_settop(L, 2);
-    }
-    symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, "symmetric memory");
-    if (lua_type(L, 2) == LUA_TSTRING && push_property(L, memory, lua_tostring(L, 2))) return 1;
-    symmL_fail(L, SYMM_EINVALID, "symmetric memory", "a handle has no '%s'",
-               luaL_tolstring(L, 2, NULL));
-}
-
 static int memory_tostring(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, symmL_memory_class.name);
+    char text[SYMM_ERROR_GROUP_SIZE + 160];
+    void **box = symmL_check_box(L, 1, &symmL_memory_class, "tostring");
     if (!*box) {
         lua_pushliteral(L, "symmetric memory (closed)");
         return 1;
     }
     const symm_memory *m = *box;
-    lua_pushfstring(L, "symmetric memory (group %s, rank %d of %d, %I bytes, %d channels)",
-                    symm_memory_group_name(m), symm_memory_rank(m), symm_memory_world_size(m),
-                    (lua_Integer)symm_memory_buffer_size(m), symm_memory_channels(m));
+    snprintf(text, sizeof text,
+             "symmetric memory (group %s, rank %d of %d, %lld bytes, %d channels)",
+             symm_memory_group_name(m), symm_memory_rank(m), symm_memory_world_size(m),
+             (long long)symm_memory_buffer_size(m), symm_memory_channels(m));
+    lua_pushstring(L, text);
     return 1;
 }
 
@@ -180,11 +176,15 @@ static const luaL_Reg memory_methods[] = {{"put_signal", memory_put_signal},
                                           {"get_remote_tensor", memory_get_remote_tensor},
                                           {"get_signal_pad", memory_get_signal_pad},
                                           {NULL, NULL}};
-static const luaL_Reg memory_metamethods[] = {
-    {"__index", memory_index}, {"__tostring", memory_tostring}, {NULL, NULL}};
+static const luaL_Reg memory_metamethods[] = {{"__tostring", memory_tostring}, {NULL, NULL}};
 
-const struct symmL_class symmL_memory_class = {"symm.memory", release_memory, memory_methods,
-                                               memory_metamethods};
+const struct symmL_class symmL_memory_class = {.name = "symm.memory",
+                                               .noun = "symmetric memory",
+                                               .retain = retain_memory,
+                                               .release = release_memory,
+                                               .property = push_property,
+                                               .methods = memory_methods,
+                                               .metamethods = memory_metamethods};
 
 /* ---- module ---- */
 
@@ -233,7 +233,8 @@ static int rendezvous(lua_State *L) {
     } else {
         group = opt_group(L, 2, op);
     }
-    symmL_check(L, symmL_blocking(L, symm_memory_rendezvous(tensor, group, timeout_ms, &memory)));
+    symmL_check(L, symmL_blocking_on(L, symm_tensor, tensor,
+                                     symm_memory_rendezvous(tensor, group, timeout_ms, &memory)));
     if (memory)
         symmL_push_unique(L, &symmL_memory_class, memory);
     else

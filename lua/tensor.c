@@ -12,6 +12,7 @@
 #define COLLECTOR_STEP (8 * 1024 * 1024)
 #define COLLECTOR_MOST (1024 * 1024 * 1024) /* that it is told at once */
 
+static void *retain_tensor(void *object) { return symm_tensor_retain(object); }
 static void release_tensor(void *object) { symm_tensor_release(object); }
 
 /* ---- shared with the other files ---- */
@@ -69,9 +70,11 @@ void symmL_push_scalar(lua_State *L, symm_scalar value) {
 }
 
 void symmL_push_shape(lua_State *L, const int64_t *shape, int ndim) {
+    int64_t copy[SYMM_MAX_DIMS]; /* whose tensor may be closed by a finalizer */
+    memcpy(copy, shape, (size_t)ndim * sizeof *copy);
     lua_createtable(L, ndim, 0);
     for (int i = 0; i < ndim; i++) {
-        lua_pushinteger(L, shape[i]);
+        lua_pushinteger(L, copy[i]);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -232,17 +235,20 @@ static int tensor_zero_(lua_State *L) {
 
 static int tensor_tobytes(lua_State *L) {
     luaL_Buffer buffer;
-    symm_tensor *tensor = symmL_check_tensor(L, 1, "tobytes");
+    symm_tensor *tensor = symmL_pin(L, 1, &symmL_tensor_class, "tobytes");
     int64_t nbytes = symm_tensor_nbytes(tensor);
+    int pin = lua_gettop(L);
     char *bytes = luaL_buffinitsize(L, &buffer, (size_t)nbytes);
     symmL_check(L, symm_tensor_get_bytes(tensor, bytes, nbytes));
+    symmL_unpin(L, pin, &symmL_tensor_class);
     luaL_pushresultsize(&buffer, (size_t)nbytes);
     return 1;
 }
 
 /* ---- metamethods ---- */
 
-static int push_property(lua_State *L, const symm_tensor *tensor, const char *key) {
+static int push_property(lua_State *L, void *object, const char *key) {
+    const symm_tensor *tensor = object;
     if (strcmp(key, "dtype") == 0) {
         lua_pushstring(L, symm_dtype_name(symm_tensor_dtype(tensor)));
     } else if (strcmp(key, "device") == 0) {
@@ -255,36 +261,26 @@ static int push_property(lua_State *L, const symm_tensor *tensor, const char *ke
     return 1;
 }
 
-/* Upvalue 1: the methods, which come first, because loops ask for them. */
-static int tensor_index(lua_State *L) {
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
-    symm_tensor *tensor = symmL_check_tensor(L, 1, "tensor");
-    if (lua_type(L, 2) == LUA_TSTRING && push_property(L, tensor, lua_tostring(L, 2))) return 1;
-    if (lua_type(L, 2) == LUA_TNUMBER) {
-        symmL_fail(L, SYMM_EINVALID, "tensor", "a tensor has no [%s]; use get, select or slice",
-                   luaL_tolstring(L, 2, NULL));
-    }
-    symmL_fail(L, SYMM_EINVALID, "tensor", "a tensor has no '%s'", luaL_tolstring(L, 2, NULL));
-}
-
 static int tensor_newindex(lua_State *L) {
+    const char *key =
+        lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
     symmL_fail(L, SYMM_EINVALID, "tensor",
-               "a tensor's '%s' cannot be assigned; use set, fill_ or copy_",
-               luaL_tolstring(L, 2, NULL));
+               "a tensor's '%s' cannot be assigned; use set, fill_ or copy_", key);
 }
 
 static int tensor_tostring(lua_State *L) {
     luaL_Buffer buffer;
-    void **box = luaL_checkudata(L, 1, symmL_tensor_class.name);
-    if (!*box) {
+    if (!*symmL_check_box(L, 1, &symmL_tensor_class, "tostring")) {
         lua_pushliteral(L, "tensor(closed)");
         return 1;
     }
-    int64_t length = symm_tensor_describe(*box, NULL, 0);
+    symm_tensor *tensor = symmL_pin(L, 1, &symmL_tensor_class, "tostring");
+    int pin = lua_gettop(L);
+    int64_t length = symm_tensor_describe(tensor, NULL, 0);
     char *text = luaL_buffinitsize(L, &buffer, (size_t)length + 1);
     /* Another rank may write meanwhile, and numbers become longer. */
-    int64_t now = symm_tensor_describe(*box, text, (size_t)length + 1);
+    int64_t now = symm_tensor_describe(tensor, text, (size_t)length + 1);
+    symmL_unpin(L, pin, &symmL_tensor_class);
     luaL_pushresultsize(&buffer, (size_t)(now < length ? now : length));
     return 1;
 }
@@ -324,7 +320,14 @@ static const luaL_Reg metamethods[] = {{"__newindex", tensor_newindex},
                                        {"__len", tensor_len},
                                        {NULL, NULL}};
 
-const struct symmL_class symmL_tensor_class = {"symm.tensor", release_tensor, methods, metamethods};
+const struct symmL_class symmL_tensor_class = {.name = "symm.tensor",
+                                               .noun = "tensor",
+                                               .elements = "get, select or slice",
+                                               .retain = retain_tensor,
+                                               .release = release_tensor,
+                                               .property = push_property,
+                                               .methods = methods,
+                                               .metamethods = metamethods};
 
 static void push_dtypes(lua_State *L) {
     lua_createtable(L, SYMM_DTYPE_COUNT, 0);
@@ -340,19 +343,13 @@ static void open_state(lua_State *L) {
     lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
 
-/* The table of methods becomes the upvalue of a function that knows the properties too. */
 static void open_methods(lua_State *L) {
     luaL_getmetatable(L, symmL_tensor_class.name);
-    if (lua_getfield(L, -1, "__index") == LUA_TTABLE) {
-        symmL_set_functions(L, symmL_tensor_view_methods);
-        symmL_set_functions(L, symmL_tensor_math_methods);
-        lua_pushcclosure(L, tensor_index, 1);
-        lua_setfield(L, -2, "__index");
-        symmL_set_functions(L, symmL_tensor_math_metamethods);
-        lua_pop(L, 1);
-    } else { /* opened before */
-        lua_pop(L, 2);
-    }
+    symmL_set_functions(L, symmL_tensor_math_metamethods);
+    lua_getfield(L, -1, "methods");
+    symmL_set_functions(L, symmL_tensor_view_methods);
+    symmL_set_functions(L, symmL_tensor_math_methods);
+    lua_pop(L, 2);
 }
 
 void symmL_open_tensor(lua_State *L) {

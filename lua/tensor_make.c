@@ -41,8 +41,8 @@ void symmL_tensor_options(lua_State *L, int index, const char *op, int takes_see
         out->device = symmL_arg_string(L, index, op, "device", NULL);
     }
     if (!lua_istable(L, index)) index++;
-    named_options(L, index, op, takes_seed, out);
     symmL_arg_count(L, index, op);
+    named_options(L, index, op, takes_seed, out);
 }
 
 /* ---- filled ---- */

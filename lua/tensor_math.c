@@ -10,7 +10,7 @@
 
 /* ---- binary methods ---- */
 
-/* The tensor of {out = tensor} at `index`, or NULL. */
+/* The tensor of {out = tensor} at `index`, which stays on the stack as the result; or NULL. */
 static symm_tensor *out_option(lua_State *L, int index, const char *op) {
     static const char *const keys[] = {"out", NULL};
     symmL_named(L, index, op, keys);
@@ -18,12 +18,8 @@ static symm_tensor *out_option(lua_State *L, int index, const char *op) {
     symm_tensor *out = symmL_test_object(L, -1, &symmL_tensor_class, op);
     if (!out)
         symmL_fail(L, SYMM_EINVALID, op, "out must be a tensor, not %s", luaL_typename(L, -1));
-    lua_pop(L, 1); /* the table keeps it */
     return out;
 }
-
-/* Leaves the {out =} tensor on top as the result. */
-static void push_out(lua_State *L, int index) { lua_getfield(L, index, "out"); }
 
 /* a op b, where b at index 2 is a tensor or a number. Into `into` if that is not NULL, else a new
  * tensor is pushed. */
@@ -51,7 +47,6 @@ static int binary_method(lua_State *L, const char *name, symm_binary op) {
     symmL_arg_count(L, 3, name);
     symm_tensor *out = out_option(L, 3, name);
     compute(L, name, op, a, out);
-    if (out) push_out(L, 3);
     return 1;
 }
 
@@ -84,8 +79,9 @@ static void number_on_the_left(lua_State *L, const char *name, symm_binary op) {
     symm_dtype dtype = symm_tensor_dtype(b);
     symm_scalar number = symmL_arg_scalar(L, 1, name, "the number", dtype);
     symmL_check(L, symm_tensor_full(NULL, 0, number, dtype, symm_tensor_device(b), &left));
-    symmL_push_view(L, left);
-    symmL_check(L, symm_tensor_binary(op, left, b, &result));
+    int rc = symm_tensor_binary(op, left, b, &result);
+    symm_tensor_release(left);
+    symmL_check(L, rc);
     symmL_push_new_tensor(L, result);
 }
 
@@ -225,7 +221,6 @@ static int tensor_matmul(lua_State *L) {
     symm_tensor *out = out_option(L, 3, op);
     if (out) {
         symmL_check(L, symm_tensor_matmul_into(a, b, out));
-        push_out(L, 3);
     } else {
         symmL_check(L, symm_tensor_matmul(a, b, &result));
         symmL_push_new_tensor(L, result);

@@ -38,10 +38,7 @@ static int npy_save(lua_State *L) {
     symmL_arg_count(L, 2, op);
     const char *path = symmL_arg_string(L, 1, op, "path", NULL);
     symm_tensor *tensor = symmL_check_tensor(L, 2, op);
-    symm_tensor_retain(tensor); /* what runs meanwhile may close it */
-    int rc = symmL_blocking(L, symm_npy_save(path, tensor));
-    symm_tensor_release(tensor);
-    symmL_check(L, rc);
+    symmL_check(L, symmL_blocking_on(L, symm_tensor, tensor, symm_npy_save(path, tensor)));
     return 0;
 }
 

@@ -139,8 +139,10 @@ static void push_level(lua_State *L, const symm_tensor *tensor, int depth, int64
 /* A nested table; of a tensor without dimensions the value itself. */
 int symmL_tensor_tolist(lua_State *L) {
     int64_t index[SYMM_MAX_DIMS] = {0};
-    symm_tensor *tensor = symmL_check_tensor(L, 1, "tolist");
-    luaL_checkstack(L, SYMM_MAX_DIMS + 4, "tolist");
+    luaL_checkstack(L, SYMM_MAX_DIMS + 8, "tolist");
+    symm_tensor *tensor = symmL_pin(L, 1, &symmL_tensor_class, "tolist");
+    int pin = lua_gettop(L);
     push_level(L, tensor, 0, index);
+    symmL_unpin(L, pin, &symmL_tensor_class);
     return 1;
 }

@@ -157,6 +157,8 @@ static int tensor_movedim(lua_State *L) {
 
 /* ---- chunks ---- */
 
+#define MOST_CHUNKS (1 << 20) /* views in one list */
+
 /* Pushes a list of `count` closed boxes: filling them later needs no memory. */
 static void push_boxes(lua_State *L, int count) {
     lua_createtable(L, count, 0);
@@ -166,6 +168,19 @@ static void push_boxes(lua_State *L, int count) {
     }
 }
 
+/* How many boxes a call may need: 0 if symm_tensor_chunk will refuse it, else at least 1. */
+static int boxes_for(lua_State *L, const symm_tensor *tensor, int chunks, int dim) {
+    int ndim = symm_tensor_ndim(tensor);
+    if (chunks < 1 || dim < -ndim || dim >= ndim) return 0;
+    int64_t size = symm_tensor_shape(tensor)[dim < 0 ? dim + ndim : dim];
+    int64_t count = size < 1 ? 1 : size < chunks ? size : chunks;
+    if (count > MOST_CHUNKS) {
+        symmL_fail(L, SYMM_ELIMIT, "chunk", "%lld chunks are more than the %d that a list may have",
+                   (long long)count, MOST_CHUNKS);
+    }
+    return (int)count;
+}
+
 /* chunk(chunks[, dim]): a list of views */
 static int tensor_chunk(lua_State *L) {
     const char *op = "chunk";
@@ -173,13 +188,12 @@ static int tensor_chunk(lua_State *L) {
     symmL_arg_count(L, 3, op);
     int chunks = symmL_arg_int32(L, 2, op, "chunks"), count = 0;
     int dim = lua_isnoneornil(L, 3) ? 0 : symmL_arg_int32(L, 3, op, "dim");
-    int64_t most = symm_tensor_numel(tensor) > 0 ? symm_tensor_numel(tensor) : 1;
-    if (chunks > most) chunks = (int)most; /* no dimension has more; keeps the lists short */
-    push_boxes(L, chunks > 0 ? chunks : 0);
-    symm_tensor **views =
-        lua_newuserdatauv(L, (size_t)(chunks > 0 ? chunks : 1) * sizeof *views, 0);
-    symmL_check(L, symm_tensor_chunk(tensor, chunks, dim, views, &count));
-    for (int i = 0; i < chunks; i++) {
+    int boxes = boxes_for(L, tensor, chunks, dim);
+    push_boxes(L, boxes);
+    symm_tensor **views = lua_newuserdatauv(L, (size_t)(boxes + 1) * sizeof *views, 0);
+    tensor = symmL_check_tensor(L, 1, op); /* a finalizer may have closed it */
+    symmL_check(L, symm_tensor_chunk(tensor, boxes ? boxes : chunks, dim, views, &count));
+    for (int i = 0; i < boxes; i++) {
         lua_rawgeti(L, -2, i + 1);
         void **box = lua_touserdata(L, -1);
         lua_pop(L, 1);

@@ -106,7 +106,7 @@ static void show_caches(hwloc_topology_t topology) {
                                              HWLOC_OBJ_L3CACHE};
     for (int level = 0; level < 3; level++) {
         hwloc_obj_t cache = hwloc_get_next_obj_by_type(topology, types[level], NULL);
-        char name[16], text[32];
+        char name[32], text[32];
         if (!cache) continue;
         snprintf(name, sizeof name, "L%d cache", level + 1);
         row(name, "%d of %s", count_of(topology, types[level]),
