@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "symmem/mesh_opening.h"
 
-#define GUESTS 32
+#define GUESTS 64
 #define HELLO_PATIENCE_MS 1000
 
 /* A connection that has not said hello yet. */
@@ -123,15 +123,16 @@ static int hear_guests(struct reception *r) {
     return SYMM_OK;
 }
 
+/* While the room is full, the others wait in the kernel's queue: nobody in it may be shown out
+ * before his time, for he may be a rank that has not come to speak yet. */
 static int let_in(struct reception *r) {
-    for (;;) {
+    while (r->count < GUESTS) {
         pid_t pid = 0;
         int fd = accept4(r->opening->mesh->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
             return symm__fail_errno(errno, "accepting a rank");
         }
         if (fd < 0) return SYMM_OK; /* nobody is at the door, or who was has gone */
-        if (r->count == GUESTS) show_out(r, 0);
         r->guests[r->count++] =
             (struct guest){fd, 0, symm_now_ns() + (int64_t)HELLO_PATIENCE_MS * 1000000};
         if (!symm__mesh_same_user(fd, &pid))
@@ -139,6 +140,7 @@ static int let_in(struct reception *r) {
         else
             r->guests[r->count - 1].pid = pid;
     }
+    return SYMM_OK;
 }
 
 static int fail_absent(const struct symm__opening *o) {
@@ -154,7 +156,10 @@ static int fail_absent(const struct symm__opening *o) {
 }
 
 static int wait_at_door(struct reception *r) {
-    struct pollfd watched[GUESTS + 1] = {{r->opening->mesh->listen_fd, POLLIN, 0}};
+    int door = r->count < GUESTS
+                   ? atomic_load_explicit(&r->opening->mesh->listen_fd, memory_order_relaxed)
+                   : -1;
+    struct pollfd watched[GUESTS + 1] = {{door, POLLIN, 0}};
     for (int i = 0; i < r->count; i++) watched[i + 1] = (struct pollfd){r->guests[i].fd, POLLIN, 0};
     int ms = (int)symm__deadline_left_ms(r->opening->deadline_ns, SYMM_WAIT_SLICE_MS);
     if (ms == 0) return fail_absent(r->opening);
