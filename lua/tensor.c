@@ -262,8 +262,7 @@ static int push_property(lua_State *L, void *object, const char *key) {
 }
 
 static int tensor_newindex(lua_State *L) {
-    const char *key =
-        lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
     symmL_fail(L, SYMM_EINVALID, "tensor",
                "a tensor's '%s' cannot be assigned; use set, fill_ or copy_", key);
 }

@@ -178,3 +178,55 @@ describe("chunk", function()
     assert.equal(2, #both:chunk(math.maxinteger >> 32, -1))
   end)
 end)
+
+describe("CBLAS", function()
+  local function quiet(command)
+    local pipe = io.popen(command .. " 2>/dev/null")
+    local out = pipe:read("a")
+    pipe:close()
+    return out
+  end
+
+  it("is opened by the first product of floats, not at start-up", function()
+    launch.ranks(nil, [[
+      local symm = require "symm"
+      local function loaded()
+        for line in io.lines("/proc/self/maps") do if line:find("blas", 1, true) then return true end end
+        return false
+      end
+      assert(not loaded())
+      local whole = symm.ones({2, 2}, "int64")
+      assert(whole:matmul(whole):sum():item() == 8 and not loaded())
+      local a = symm.ones({2, 2})
+      assert(a:matmul(a):sum():item() == 8 and loaded())
+    ]])
+  end)
+
+  it("is asked for by name where there is none", function()
+    launch.with_directory(function(directory)
+      local compiler = quiet("sed -n 's/^cc = //p' build/config.ninja"):match("[^\n]+")
+      for _, name in ipairs { "libopenblas.so.0", "libcblas.so.3", "libblas.so.3" } do
+        local path = launch.quote(directory .. "/" .. name)
+        assert(os.execute(("%s -shared -o %s -x c /dev/null"):format(compiler, path)))
+      end
+      launch.ranks(nil, [[
+        local symm = require "symm"
+        local a = symm.ones({2, 2})
+        for _ = 1, 2 do
+          local ok, err = pcall(a.matmul, a, a)
+          assert(not ok and err.code == "MISSING_PLUGIN", tostring(err))
+          assert(err.message:find("libopenblas.so.0", 1, true), err.message)
+          assert(err.message:find("package libopenblas0", 1, true), err.message)
+        end
+        local whole = symm.ones({2, 2}, "int64")
+        assert(whole:matmul(whole):sum():item() == 8)
+      ]], { env = { LD_LIBRARY_PATH = directory } })
+    end)
+  end)
+
+  it("takes no address space from a launcher that has little", function()
+    local result = launch.shell("ulimit -v 80000; " .. launch.symmrun .. " -n 2 -e 'print(1)'", { timeout = 30 })
+    assert.equal(0, result.code, result.err)
+    assert.equal(2, select(2, result.out:gsub("1\n", "")))
+  end)
+end)

@@ -4,11 +4,11 @@
  * strides is 1, else on a packed copy; the 16-bit floats by way of float32; integers by plain
  * loops.
  */
-#include <cblas.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/cpu/blas.h"
 #include "tensor/cpu/cpu.h"
 #include "tensor/cpu/map.h"
 #include "tensor/number.h"
@@ -16,7 +16,7 @@
 /* A matrix as BLAS sees it: row-major, perhaps transposed, rows `lead` elements apart. */
 struct operand {
     const void *data;
-    CBLAS_TRANSPOSE transpose;
+    enum symm__blas_transpose transpose;
     int lead;
     void *packed; /* to be freed */
 };
@@ -78,7 +78,7 @@ static int as_int(int64_t value) { return value < 1 ? 1 : (int)value; }
 /* 0, or SYMM_EOOM. `own` is the dtype in memory, `dtype` that of the multiplication. */
 static int prepare(const struct symm__matrix *matrix, symm_dtype own, symm_dtype dtype,
                    int64_t rows, int64_t columns, struct operand *out) {
-    *out = (struct operand){.data = matrix->data, .transpose = CblasNoTrans};
+    *out = (struct operand){.data = matrix->data, .transpose = SYMM__NO_TRANS};
     int is_row_major = matrix->column_stride == 1 || columns == 1;
     int is_column_major = matrix->row_stride == 1 || rows == 1;
     if (own == dtype && is_row_major && is_lead(matrix->row_stride, rows, columns)) {
@@ -86,7 +86,7 @@ static int prepare(const struct symm__matrix *matrix, symm_dtype own, symm_dtype
         return SYMM_OK;
     }
     if (own == dtype && is_column_major && is_lead(matrix->column_stride, columns, rows)) {
-        out->transpose = CblasTrans;
+        out->transpose = SYMM__TRANS;
         out->lead = as_int(columns == 1 ? rows : matrix->column_stride);
         return SYMM_OK;
     }
@@ -100,41 +100,43 @@ static int prepare(const struct symm__matrix *matrix, symm_dtype own, symm_dtype
 
 /* Elements between neighbours of an operand that is a vector, lying or standing. */
 static int vector_step(const struct operand *vector, int is_column) {
-    int is_gapped = is_column == (vector->transpose == CblasNoTrans);
+    int is_gapped = is_column == (vector->transpose == SYMM__NO_TRANS);
     return is_gapped ? vector->lead : 1;
 }
 
 /* y = m x; `rows` and `columns` are m's as it is multiplied. */
-static void multiply_vector(symm_dtype dtype, const struct operand *m, CBLAS_TRANSPOSE transpose,
-                            int rows, int columns, const void *x, int x_step, void *y, int y_step) {
-    int stored_rows = transpose == CblasNoTrans ? rows : columns;
-    int stored_columns = transpose == CblasNoTrans ? columns : rows;
+static void multiply_vector(const struct symm__blas *blas, symm_dtype dtype,
+                            const struct operand *m, enum symm__blas_transpose transpose, int rows,
+                            int columns, const void *x, int x_step, void *y, int y_step) {
+    int stored_rows = transpose == SYMM__NO_TRANS ? rows : columns;
+    int stored_columns = transpose == SYMM__NO_TRANS ? columns : rows;
     if (dtype == SYMM_DTYPE_float64) {
-        cblas_dgemv(CblasRowMajor, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
+        blas->dgemv(SYMM__ROW_MAJOR, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
                     x_step, 0, y, y_step);
     } else {
-        cblas_sgemv(CblasRowMajor, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
+        blas->sgemv(SYMM__ROW_MAJOR, transpose, stored_rows, stored_columns, 1, m->data, m->lead, x,
                     x_step, 0, y, y_step);
     }
 }
 
-static CBLAS_TRANSPOSE turned(CBLAS_TRANSPOSE transpose) {
-    return transpose == CblasNoTrans ? CblasTrans : CblasNoTrans;
+static enum symm__blas_transpose turned(enum symm__blas_transpose transpose) {
+    return transpose == SYMM__NO_TRANS ? SYMM__TRANS : SYMM__NO_TRANS;
 }
 
-static void multiply(symm_dtype dtype, const struct symm__matmul *m, const struct operand *a,
-                     const struct operand *b, void *c, int lead) {
+static void multiply(const struct symm__blas *blas, const struct symm__matmul *m, symm_dtype dtype,
+                     const struct operand *a, const struct operand *b, void *c, int lead) {
     int rows = (int)m->rows, columns = (int)m->columns, inner = (int)m->inner;
     if (columns == 1 && inner > 0) { /* without inner, gemv would leave c as it is */
-        multiply_vector(dtype, a, a->transpose, rows, inner, b->data, vector_step(b, 1), c, lead);
+        multiply_vector(blas, dtype, a, a->transpose, rows, inner, b->data, vector_step(b, 1), c,
+                        lead);
     } else if (rows == 1 && inner > 0) { /* c' = b' a' */
-        multiply_vector(dtype, b, turned(b->transpose), columns, inner, a->data, vector_step(a, 0),
-                        c, 1);
+        multiply_vector(blas, dtype, b, turned(b->transpose), columns, inner, a->data,
+                        vector_step(a, 0), c, 1);
     } else if (dtype == SYMM_DTYPE_float64) {
-        cblas_dgemm(CblasRowMajor, a->transpose, b->transpose, rows, columns, inner, 1, a->data,
+        blas->dgemm(SYMM__ROW_MAJOR, a->transpose, b->transpose, rows, columns, inner, 1, a->data,
                     a->lead, b->data, b->lead, 0, c, lead);
     } else {
-        cblas_sgemm(CblasRowMajor, a->transpose, b->transpose, rows, columns, inner, 1, a->data,
+        blas->sgemm(SYMM__ROW_MAJOR, a->transpose, b->transpose, rows, columns, inner, 1, a->data,
                     a->lead, b->data, b->lead, 0, c, lead);
     }
 }
@@ -150,7 +152,9 @@ static int multiply_floats(const struct symm__matmul *m) {
         return symm__fail_at(SYMM__IN("matmul"), SYMM_ELIMIT,
                              "a matrix has more than %d rows or columns", INT_MAX);
     }
-    int rc = prepare(&m->a, m->dtype, dtype, m->rows, m->inner, &a);
+    const struct symm__blas *blas = NULL;
+    int rc = symm__blas_open(&blas);
+    if (rc == SYMM_OK) rc = prepare(&m->a, m->dtype, dtype, m->rows, m->inner, &a);
     if (rc == SYMM_OK) rc = prepare(&m->b, m->dtype, dtype, m->inner, m->columns, &b);
     if (rc < 0) goto done;
     if (!in_place) {
@@ -161,7 +165,7 @@ static int multiply_floats(const struct symm__matmul *m) {
             goto done;
         }
     }
-    multiply(dtype, m, &a, &b, c, as_int(m->rows == 1 ? m->columns : lead));
+    multiply(blas, m, dtype, &a, &b, c, as_int(m->rows == 1 ? m->columns : lead));
     if (apart) unpack(&m->c, m->dtype, apart, dtype, m->rows, m->columns);
 done:
     free(apart);
