@@ -148,7 +148,7 @@ static const char *op_name(unsigned op) {
     return op >= 1 && op <= sizeof names / sizeof *names ? names[op - 1] : NULL;
 }
 
-/* " (group 0, rank 2, channel 1)" of what there is. A rank may write nonsense, so all is checked.
+/* " (group 0, peer 2, channel 1)" of what there is. A rank may write nonsense, so all is checked.
  */
 static void describe_place(struct symm__activity_page *page, uint64_t what, uint64_t where,
                            char *text, size_t size) {
@@ -166,7 +166,7 @@ static void describe_place(struct symm__activity_page *page, uint64_t what, uint
     if (group >= 1 && group <= count && group <= SYMM__ACTIVITY_GROUPS) {
         ADD("group %.63s", page->groups[group - 1]);
     }
-    if (peer >= 0) ADD("rank %d", peer);
+    if (peer >= 0) ADD("peer %d", peer);
     if (channel >= 0) ADD("channel %d", channel);
 #undef ADD
     if (used) snprintf(text + used, size - used, ")");
@@ -189,5 +189,5 @@ void symm_activity_describe(const symm_activity *activity, char *text, size_t si
         double seconds = (double)(symm_now_ns() - since) / 1e9;
         snprintf(time, sizeof time, ", waiting for %.1f s", seconds > 0 ? seconds : 0);
     }
-    snprintf(text, size, "%s %s%s%s", running ? "in" : "after", op, place, time);
+    snprintf(text, size, "%s%s%s%s", running ? "in " : "", op, place, running ? time : ", ended");
 }

@@ -251,7 +251,7 @@ describe("symmrun -n", function()
       h:barrier()]], "sleep 0.3; kill -9 $(cat ${READY}pid)", { ready = 2 })
     assert.equal(137, r.code)
     assert.matches("rank 2 failed first: killed by signal 9", r.err)
-    assert.matches("its last operation: in wait_signal %(group 0, rank 0, channel 5%)", r.err)
+    assert.matches("its last operation: in wait_signal %(group 0, peer 0, channel 5%)", r.err)
     assert.matches("it printed nothing", r.err)
   end)
 

@@ -57,7 +57,7 @@ TEST(a_killed_process_has_said_what_it_was_doing) {
     symm_activity_drop_fd(activity);
     CHECK_INT(symm_activity_fd(activity), -1);
     CHECK_CONTAINS(describe(activity),
-                   "in put_signal (group workers, rank 3, channel 7), waiting for ");
+                   "in put_signal (group workers, peer 3, channel 7), waiting for ");
     symm_activity_close(activity);
 }
 
@@ -74,7 +74,7 @@ TEST(an_operation_inside_of_another_is_forgotten_at_its_end) {
     symm_activity *activity = NULL;
     REQUIRE_OK(symm_activity_open(&activity));
     CHECK_INT(check_wait(start_with("nests", symm_activity_fd(activity))), 0);
-    CHECK_STR(describe(activity), "after rendezvous");
+    CHECK_STR(describe(activity), "rendezvous, ended");
     symm_activity_close(activity);
 }
 
@@ -138,7 +138,7 @@ TEST(groups_have_room_for_so_many) {
     symm_activity *activity = NULL;
     REQUIRE_OK(symm_activity_open(&activity));
     CHECK_INT(check_wait(start_with("knows_many_groups", symm_activity_fd(activity))), 0);
-    CHECK_STR(describe(activity), "after barrier (group group-30)");
+    CHECK_STR(describe(activity), "barrier (group group-30), ended");
     symm_activity_close(activity);
 }
 
@@ -155,8 +155,8 @@ TEST(nonsense_in_a_page_is_harmless) {
     char text[16];
     REQUIRE_OK(symm_activity_open(&activity));
     CHECK_INT(check_wait(start_with("writes_nonsense", symm_activity_fd(activity))), 0);
-    CHECK_CONTAINS(describe(activity), "after barrier (group xxxxx");
+    CHECK_CONTAINS(describe(activity), "barrier (group xxxxx");
     symm_activity_describe(activity, text, sizeof text);
-    CHECK_STR(text, "after barrier (");
+    CHECK_STR(text, "barrier (group ");
     symm_activity_close(activity);
 }
