@@ -39,8 +39,8 @@ static void disturbed(const char *prepare, const char *call) {
     "end\n"
 
 static const char handle[] =
-    "symm = require 'symm'\n"
-    "pg = symm.init_process_group{group_name = ('group'):rep(9), rank = 0, world_size = 1}\n"
+    "symm = require 'symm' store = symm.HashStore()\n"
+    "pg = symm.init_process_group{store = store, rank = 0, world_size = 1}\n"
     "t = symm.empty_strided_p2p({4}, nil, 'float32', 'cpu', pg.group_name)\n"
     "h = symm.rendezvous(t)\n";
 
