@@ -56,6 +56,22 @@ int symmL_arg_bool(lua_State *L, int index, const char *op, const char *name) {
     return lua_toboolean(L, index);
 }
 
+/* A list has the keys 1 to count and no other: zeros{size=4} is a slip, not a scalar. */
+static void check_list(lua_State *L, int index, lua_Unsigned count, const char *op,
+                       const char *name) {
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
+        lua_pop(L, 1);
+        int is_position = lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 1 &&
+                          (lua_Unsigned)lua_tointeger(L, -1) <= count;
+        if (is_position) continue;
+        const char *key =
+            lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+        symmL_fail(L, SYMM_EINVALID, op, "%s must be a list of integers; it has the key '%s'", name,
+                   key);
+    }
+}
+
 int symmL_arg_shape(lua_State *L, int index, const char *op, const char *name,
                     int64_t shape_out[SYMM_MAX_DIMS]) {
     if (lua_type(L, index) != LUA_TTABLE) wrong_type(L, index, op, name, "a list of integers");
@@ -72,6 +88,7 @@ int symmL_arg_shape(lua_State *L, int index, const char *op, const char *name,
         shape_out[i] = symmL_arg_int(L, -1, op, element);
         lua_pop(L, 1);
     }
+    check_list(L, index, count, op, name);
     return (int)count;
 }
 

@@ -188,6 +188,33 @@ const struct symmL_class symmL_memory_class = {.name = "symm.memory",
 
 /* ---- module ---- */
 
+/* What follows shape and stride: in order, or by name in one table. */
+static symm_dtype read_options(lua_State *L, const char *op, struct symm_memory_options *options) {
+    static const char *const keys[] = {"dtype", "device", "group_name", "alloc_id", NULL};
+    symm_dtype dtype = SYMM_DTYPE_float32;
+    if (lua_istable(L, 3)) {
+        symmL_arg_count(L, 3, op);
+        symmL_named(L, 3, op, keys);
+        lua_settop(L, 3);
+        for (int i = 0; keys[i]; i++) {
+            if (!symmL_field(L, 3, keys[i])) lua_pushnil(L);
+        }
+        lua_remove(L, 3);
+        if (!lua_isnil(L, 3)) dtype = symmL_arg_dtype(L, 3, op, "dtype");
+    } else {
+        dtype = symmL_arg_dtype(L, 3, op, "dtype");
+    }
+    if (!lua_isnoneornil(L, 4)) options->device = symmL_arg_string(L, 4, op, "device", NULL);
+    if (!lua_isnoneornil(L, 5)) {
+        options->group_name = symmL_arg_string(L, 5, op, "group_name", NULL);
+    }
+    options->alloc_id = symmL_arg_opt_int(L, 6, op, "alloc_id", -1);
+    if (!lua_isnoneornil(L, 6) && options->alloc_id < 0) {
+        symmL_fail(L, SYMM_EINVALID, op, "alloc_id must not be negative");
+    }
+    return dtype;
+}
+
 static int empty_strided_p2p(lua_State *L) {
     const char *op = "empty_strided_p2p";
     int64_t shape[SYMM_MAX_DIMS], stride[SYMM_MAX_DIMS];
@@ -200,13 +227,7 @@ static int empty_strided_p2p(lua_State *L) {
     if (strides != ndim) {
         symmL_fail(L, SYMM_EINVALID, op, "shape has %d dimensions and stride %d", ndim, strides);
     }
-    symm_dtype dtype = symmL_arg_dtype(L, 3, op, "dtype");
-    if (!lua_isnoneornil(L, 4)) options.device = symmL_arg_string(L, 4, op, "device", NULL);
-    if (!lua_isnoneornil(L, 5)) options.group_name = symmL_arg_string(L, 5, op, "group_name", NULL);
-    options.alloc_id = symmL_arg_opt_int(L, 6, op, "alloc_id", -1);
-    if (!lua_isnoneornil(L, 6) && options.alloc_id < 0) {
-        symmL_fail(L, SYMM_EINVALID, op, "alloc_id must not be negative");
-    }
+    symm_dtype dtype = read_options(L, op, &options);
     symmL_check(L, symm_memory_empty_strided(shape, has_stride ? stride : NULL, ndim, dtype,
                                              &options, &tensor));
     symmL_push_object(L, &symmL_tensor_class, tensor);

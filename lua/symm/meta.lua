@@ -214,6 +214,12 @@ function group:is_closed() end
 ---@field signal_pad_ptrs integer[] by rank, from 1
 local memory = {}
 
+---@class symm.MemoryOptions
+---@field dtype? symm.dtype default "float32"
+---@field device? string
+---@field group_name? string the group that rendezvous takes by default
+---@field alloc_id? integer the same memory again under the same number
+
 ---@class symm.RendezvousOptions
 ---@field group_name? string
 ---@field timeout_ms? symm.duration
@@ -240,6 +246,7 @@ local memory = {}
 ---@param group_name? string the group that rendezvous takes by default
 ---@param alloc_id? integer the same memory again under the same number
 ---@return symm.tensor
+---@overload fun(shape: integer[], stride: integer[]|nil, options: symm.MemoryOptions): symm.tensor
 function symm.empty_strided_p2p(shape, stride, dtype, device, group_name, alloc_id) end
 
 --- Collective: maps everybody's block into everybody. nil for ordinary memory.

@@ -162,6 +162,18 @@ check(h:get_buffer(1 - rank, {27}, "float32"):slice(0, 20, 27, 2):eq(1 - rank):a
 h:barrier()
 ]])
 
+case("takes its options by name", 1, [[
+local t = symm.empty_strided_p2p({2, 3}, nil, {dtype = "int16", group_name = name, alloc_id = 77})
+check(t.dtype == "int16" and symm.rendezvous(t).buffer_size == 12)
+fails("EXISTS", "alloc_id 77", symm.empty_strided_p2p, {2, 3}, {3, 1}, {dtype = "int16", alloc_id = 77})
+check(symm.empty_strided_p2p({2}, nil, {}).dtype == "float32")
+fails("INVALID", "unknown argument 'type'; known: dtype, device, group_name, alloc_id",
+  symm.empty_strided_p2p, {2}, nil, {type = "int16"})
+fails("INVALID", "at most 3 arguments", symm.empty_strided_p2p, {2}, nil, {dtype = "int16"}, "cpu")
+fails("INVALID", "it has the key 'size'", symm.empty_strided_p2p, {size = 2}, nil, "int16")
+fails("INVALID", "it has the key 'dtype'", symm.zeros, {2, 3, dtype = "int8"})
+]])
+
 case("can be empty", 2, [[
 local h = symm.rendezvous(symm.empty_strided_p2p({0, 5}, nil, "float32", "cpu", name))
 check(h.buffer_size == 0)
