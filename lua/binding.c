@@ -38,8 +38,9 @@ static int box_index(lua_State *L) {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
     if (key && class->property(L, object, key)) return 1;
     if (key) symmL_fail(L, SYMM_EINVALID, class->noun, "a %s has no '%s'", class->noun, key);
+    luaL_tolstring(L, 2, NULL);
     symmL_fail(L, SYMM_EINVALID, class->noun, "a %s has no [%s]%s%s", class->noun,
-               luaL_typename(L, 2), class->elements ? "; use " : "",
+               lua_tostring(L, -1), class->elements ? "; use " : "",
                class->elements ? class->elements : "");
 }
 

@@ -29,7 +29,7 @@ end
 -- The binding compares a property's name with each that it knows; only its source has the list.
 local function properties_of(class)
   local names = {}
-  for _, path in ipairs(reference.lines_of("grep -l '= {\"" .. class .. "\",' lua/*.c")) do
+  for _, path in ipairs(reference.lines_of([[grep -lF '.name = "]] .. class .. [["' lua/*.c]])) do
     for name in reference.read(path):gmatch('strcmp%(key, "([%w_]+)"%) == 0') do names[name] = true end
   end
   return names
