@@ -11,7 +11,7 @@ static const char unique_key;
 
 /* close(), __close and __gc are this one function: it tolerates every order of them. */
 static int box_close(lua_State *L) {
-    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(2));
+    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(3));
     void **box = luaL_testudata(L, 1, class->name);
     if (!box) symmL_fail(L, SYMM_EINVALID, "close", "not a %s", class->name);
     void *object = *box;
@@ -21,7 +21,7 @@ static int box_close(lua_State *L) {
 }
 
 static int box_is_closed(lua_State *L) {
-    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(2));
+    const struct symmL_class *class = lua_touserdata(L, lua_upvalueindex(3));
     void **box = luaL_testudata(L, 1, class->name);
     if (!box) symmL_fail(L, SYMM_EINVALID, "is_closed", "not a %s", class->name);
     lua_pushboolean(L, *box == NULL);
@@ -44,17 +44,30 @@ static int box_index(lua_State *L) {
                class->elements ? class->elements : "");
 }
 
-static void set_closure(lua_State *L, const struct symmL_class *class, const char *name,
-                        lua_CFunction function) {
+/* What a script writes to call the function of a field; NULL for an event that it does not name. */
+static const char *operation_of(const char *field) {
+    static const char *const events[][2] = {
+        {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"},    {"__div", "/"},      {"__pow", "^"},
+        {"__unm", "-"}, {"__len", "#"}, {"__gc", "close"}, {"__close", "close"}};
+    if (strncmp(field, "__", 2) != 0) return field;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strcmp(field, events[i][0]) == 0) return events[i][1];
+    }
+    return NULL;
+}
+
+/* Sets a field of the table on top; `class` is upvalue 3 where it is not NULL. */
+static void set_function(lua_State *L, const char *field, lua_CFunction function,
+                         const struct symmL_class *class) {
     lua_pushlightuserdata(L, symmL_runtime_of(L));
-    lua_pushlightuserdata(L, (void *)(uintptr_t) class);
-    lua_pushcclosure(L, function, 2);
-    lua_setfield(L, -2, name);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)operation_of(field));
+    if (class) lua_pushlightuserdata(L, (void *)(uintptr_t) class);
+    lua_pushcclosure(L, function, class ? 3 : 2);
+    lua_setfield(L, -2, field);
 }
 
 void symmL_set_functions(lua_State *L, const luaL_Reg *functions) {
-    lua_pushlightuserdata(L, symmL_runtime_of(L));
-    luaL_setfuncs(L, functions, 1);
+    for (; functions->name; functions++) set_function(L, functions->name, functions->func, NULL);
 }
 
 void symmL_open_class(lua_State *L, const struct symmL_class *class) {
@@ -63,12 +76,12 @@ void symmL_open_class(lua_State *L, const struct symmL_class *class) {
         return;
     }
     symmL_set_functions(L, class->metamethods);
-    set_closure(L, class, "__gc", box_close);
-    set_closure(L, class, "__close", box_close);
+    set_function(L, "__gc", box_close, class);
+    set_function(L, "__close", box_close, class);
     lua_newtable(L);
     symmL_set_functions(L, class->methods);
-    set_closure(L, class, "close", box_close);
-    set_closure(L, class, "is_closed", box_is_closed);
+    set_function(L, "close", box_close, class);
+    set_function(L, "is_closed", box_is_closed, class);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "methods");
     lua_pushlightuserdata(L, (void *)(uintptr_t) class);

@@ -17,8 +17,9 @@
  * close() then releases at once in every case, the box stays one word, and no error that is raised
  * in between can leave the count wrong. It costs two atomic additions.
  *
- * Upvalue 1 of every function that is registered here is the runtime (a light userdata), which a
- * blocking call hands to the wait hook: see symmL_blocking.
+ * Upvalues of every function that is registered here, both light userdata: 1 is the runtime, which
+ * a blocking call hands to the wait hook (see symmL_blocking); 2 is the name under which a script
+ * calls the function, which is the `op` of every error that it raises.
  */
 #ifndef SYMM_LUA_BINDING_H
 #define SYMM_LUA_BINDING_H
@@ -34,7 +35,9 @@
 #define SYMML_PRINTF(text, first)
 #endif
 
-/* ---- errors (error.c) ---- */
+/* ---- errors (error.c) ----
+ * An error's `op` is the name of the registered function that runs, whatever the C API or a helper
+ * calls it; `op` arguments count where none runs: while a field is read, and outside the module. */
 
 /* Raises symm_last_error() as an error object. */
 _Noreturn void symmL_raise(lua_State *L);
@@ -43,7 +46,7 @@ static inline int symmL_check(lua_State *L, int rc) {
     if (rc < 0) symmL_raise(L);
     return rc;
 }
-/* Raises an error object made here; `op` is the function as the user wrote it. */
+/* Raises an error object made here. */
 _Noreturn void symmL_fail(lua_State *L, int code, const char *op, const char *format, ...)
     SYMML_PRINTF(4, 5);
 /* Pushes symm_last_error() as an error object. */
@@ -85,7 +88,8 @@ void **symmL_check_box(lua_State *L, int index, const struct symmL_class *class,
 void *symmL_pin(lua_State *L, int index, const struct symmL_class *class, const char *op);
 /* Gives back what the pin at `index` holds; it stays on the stack. */
 void symmL_unpin(lua_State *L, int index, const struct symmL_class *class);
-/* Adds functions to the table on top, each with the runtime as upvalue 1. */
+/* Adds functions to the table on top, with their upvalues; names must be static. Functions of
+ * metamethods are named by their operator. */
 void symmL_set_functions(lua_State *L, const luaL_Reg *functions);
 /* The runtime of this state, NULL before there is one (runtime.c). */
 symm_runtime *symmL_runtime_of(lua_State *L);

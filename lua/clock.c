@@ -6,6 +6,7 @@
 
 /* now_ns(): monotonic nanoseconds since an arbitrary point */
 static int now_ns(lua_State *L) {
+    symmL_arg_count(L, 0, "now_ns");
     lua_pushinteger(L, (lua_Integer)symm_now_ns());
     return 1;
 }

@@ -40,10 +40,19 @@ void symmL_push_error(lua_State *L, const struct symm_error *error) {
     luaL_setmetatable(L, ERROR_METATABLE);
 }
 
-void symmL_raise(lua_State *L) {
-    symmL_push_error(L, symm_last_error());
+/* Raises the error, which becomes one of the registered function that runs, if one does: what has
+ * no upvalue 2 gives NULL. */
+_Noreturn static void raise_error(lua_State *L, struct symm_error *error) {
+    const char *name = lua_touserdata(L, lua_upvalueindex(2));
+    if (name) snprintf(error->op, sizeof error->op, "%s", name);
+    symmL_push_error(L, error);
     lua_error(L);
     __builtin_unreachable();
+}
+
+void symmL_raise(lua_State *L) {
+    struct symm_error error = *symm_last_error();
+    raise_error(L, &error);
 }
 
 void symmL_fail(lua_State *L, int code, const char *op, const char *format, ...) {
@@ -54,9 +63,7 @@ void symmL_fail(lua_State *L, int code, const char *op, const char *format, ...)
     va_start(args, format);
     vsnprintf(error.message, sizeof error.message, format, args);
     va_end(args);
-    symmL_push_error(L, &error);
-    lua_error(L);
-    __builtin_unreachable();
+    raise_error(L, &error);
 }
 
 static int code_of(const char *name) {

@@ -308,6 +308,7 @@ static int set_signal_pad_size(lua_State *L) {
 }
 
 static int get_signal_pad_size(lua_State *L) {
+    symmL_arg_count(L, 0, "get_signal_pad_size");
     lua_pushinteger(L, symm_memory_get_signal_pad_size());
     return 1;
 }

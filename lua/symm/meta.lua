@@ -12,7 +12,7 @@
 ---@class symm.error What a failed call raises; fields that do not apply are absent.
 ---@field code symm.code
 ---@field message string one line that a person can act on
----@field op? string the operation
+---@field op? string what the script called
 ---@field group? string the group's name
 ---@field rank? integer the rank that reports
 ---@field peer? integer the rank that it waited for, or that failed

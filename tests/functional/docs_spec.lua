@@ -19,13 +19,6 @@ end
 
 local GENERIC = reference.set { "__index", "__newindex", "__name", "__gc", "__close", "__tostring", "methods" }
 
-local function methods_of(metatable)
-  local methods = metatable.methods or select(2, debug.getupvalue(metatable.__index, 1))
-  local names = {}
-  for name in pairs(methods) do names[name] = true end
-  return names
-end
-
 -- The binding compares a property's name with each that it knows; only its source has the list.
 local function properties_of(class)
   local names = {}
@@ -51,7 +44,7 @@ setup(function()
   for _, class in ipairs(classes) do
     local metatable = debug.getmetatable(samples[class.prefix])
     assert.equal(class.name, metatable.__name)
-    class.methods, class.properties = methods_of(metatable), properties_of(class.name)
+    class.methods, class.properties = reference.names(metatable.methods), properties_of(class.name)
     class.operators = {}
     for name in pairs(metatable) do
       if not GENERIC[name] then class.operators[name] = true end
@@ -81,12 +74,6 @@ local function documented(prefix)
     end
   end
   return functions, values
-end
-
-local function keys(map)
-  local set = {}
-  for key in pairs(map or {}) do set[key] = true end
-  return set
 end
 
 describe("docs/lua-api.md", function()
@@ -132,7 +119,7 @@ describe("docs/lua-api.md", function()
         assert(lua_page.prose:find(text[name], 1, true), "the page lacks " .. text[name])
       end
     end
-    same(classes[1].operators, keys(text), "operators of tensors", "this spec")
+    same(classes[1].operators, reference.names(text), "operators of tensors", "this spec")
   end)
 end)
 
@@ -224,13 +211,13 @@ describe("lua/symm/meta.lua", function()
   end)
 
   it("declares every name of the module, and no other", function()
-    same(module_names(true), keys(meta.functions.symm), "functions of the module", "meta.lua")
+    same(module_names(true), reference.names(meta.functions.symm), "functions of the module", "meta.lua")
     same(module_names(false), meta.classes.symm.fields, "values of the module", "meta.lua")
   end)
 
   it("declares every method, property and operator of every class, and no other", function()
     for _, class in ipairs(classes) do
-      same(class.methods, keys(meta.functions[class.owner]), "methods of " .. class.name, "meta.lua")
+      same(class.methods, reference.names(meta.functions[class.owner]), "methods of " .. class.name, "meta.lua")
       same(class.properties, meta.classes[class.name].fields, "properties of " .. class.name, "meta.lua")
       same(class.operators, meta.classes[class.name].operators, "operators of " .. class.name, "meta.lua")
     end

@@ -46,6 +46,13 @@ function reference.lacking(a, b)
   return names[1] and table.concat(names, ", ")
 end
 
+-- The set of a table's keys.
+function reference.names(map)
+  local set = {}
+  for key in pairs(map or {}) do set[key] = true end
+  return set
+end
+
 -- ---- pages ----
 
 local function add_head(entry, code)
