@@ -11,54 +11,75 @@
 static void *retain_memory(void *object) { return symm_memory_retain(object); }
 static void release_memory(void *object) { symm_memory_release(object); }
 
-/* ---- handle: signals; the hot path, so arguments are read by hand ---- */
+/* ---- handle: signals; the hot path, so the table of arguments is gone through only once ---- */
+
+struct signal_call {
+    const char *op;
+    const char *const *keys; /* all names, NULL-ended */
+    const char *rank_key;    /* NULL: no rank */
+    int has_rank, rank, channel;
+    int64_t timeout_ms;
+};
 
 static const char *const put_keys[] = {"dst_rank", "channel", "timeout_ms", NULL};
 static const char *const wait_keys[] = {"src_rank", "channel", "timeout_ms", NULL};
 static const char *const barrier_keys[] = {"channel", "timeout_ms", NULL};
 
-static int required_rank(lua_State *L, const char *op, const char *name) {
-    if (!symmL_field(L, 2, name)) symmL_fail(L, SYMM_EINVALID, op, "%s is required", name);
-    int rank = symmL_arg_int32(L, -1, op, name);
-    lua_pop(L, 1);
-    return rank;
+static void read_argument(lua_State *L, struct signal_call *call) {
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (call->rank_key && strcmp(name, call->rank_key) == 0) {
+        call->rank = symmL_arg_int32(L, -1, call->op, name);
+        call->has_rank = 1;
+    } else if (strcmp(name, "channel") == 0) {
+        call->channel = symmL_arg_int32(L, -1, call->op, name);
+    } else if (strcmp(name, "timeout_ms") == 0) {
+        call->timeout_ms = symmL_arg_timeout(L, -1, call->op, name);
+    } else {
+        symmL_named(L, 2, call->op, call->keys); /* says which are known */
+    }
+}
+
+static symm_memory *read_call(lua_State *L, struct signal_call *call) {
+    symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, call->op);
+    symmL_arg_count(L, 2, call->op);
+    if (lua_istable(L, 2)) {
+        lua_pushnil(L);
+        while (lua_next(L, 2)) {
+            read_argument(L, call);
+            lua_pop(L, 1);
+        }
+    } else {
+        symmL_named(L, 2, call->op, call->keys);
+    }
+    if (call->rank_key && !call->has_rank) {
+        symmL_fail(L, SYMM_EINVALID, call->op, "%s is required", call->rank_key);
+    }
+    return memory;
 }
 
 static int memory_put_signal(lua_State *L) {
-    const char *op = "put_signal";
-    symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
-    symmL_arg_count(L, 2, op);
-    symmL_named(L, 2, op, put_keys);
-    int rank = required_rank(L, op, "dst_rank");
-    int channel = symmL_field_int32(L, 2, op, "channel", 0);
-    int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
-    symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
-                                     symm_memory_put_signal(memory, rank, channel, timeout_ms)));
+    struct signal_call c = {.op = "put_signal", .keys = put_keys, .rank_key = "dst_rank"};
+    symm_memory *memory = read_call(L, &c);
+    symmL_check(L,
+                symmL_blocking_on(L, symm_memory, memory,
+                                  symm_memory_put_signal(memory, c.rank, c.channel, c.timeout_ms)));
     return 0;
 }
 
 static int memory_wait_signal(lua_State *L) {
-    const char *op = "wait_signal";
-    symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
-    symmL_arg_count(L, 2, op);
-    symmL_named(L, 2, op, wait_keys);
-    int rank = required_rank(L, op, "src_rank");
-    int channel = symmL_field_int32(L, 2, op, "channel", 0);
-    int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
-    symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
-                                     symm_memory_wait_signal(memory, rank, channel, timeout_ms)));
+    struct signal_call c = {.op = "wait_signal", .keys = wait_keys, .rank_key = "src_rank"};
+    symm_memory *memory = read_call(L, &c);
+    symmL_check(
+        L, symmL_blocking_on(L, symm_memory, memory,
+                             symm_memory_wait_signal(memory, c.rank, c.channel, c.timeout_ms)));
     return 0;
 }
 
 static int memory_barrier(lua_State *L) {
-    const char *op = "barrier";
-    symm_memory *memory = symmL_check_object(L, 1, &symmL_memory_class, op);
-    symmL_arg_count(L, 2, op);
-    symmL_named(L, 2, op, barrier_keys);
-    int channel = symmL_field_int32(L, 2, op, "channel", 0);
-    int64_t timeout_ms = symmL_field_timeout(L, 2, op, "timeout_ms", 0);
+    struct signal_call c = {.op = "barrier", .keys = barrier_keys};
+    symm_memory *memory = read_call(L, &c);
     symmL_check(L, symmL_blocking_on(L, symm_memory, memory,
-                                     symm_memory_barrier(memory, channel, timeout_ms)));
+                                     symm_memory_barrier(memory, c.channel, c.timeout_ms)));
     return 0;
 }
 
