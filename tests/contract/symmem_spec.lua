@@ -1,47 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The contract of symmetric memory. Every case runs twice: in a process group, and in a group that
--- is only a name over a bare store. A case is a script that each rank runs after a prologue, which
--- gives it `symm`, `rank`, `world`, `name` (of the group), `check`, `fails` and `finish`.
+-- is only a name over a bare store. A case is a script that each rank runs after the prologue of its
+-- ground (tests/support/grounds.lua).
 
 local launch = require "tests.support.launch"
-
-local prologue = [[
-local symm = require "symm"
-local rank, world = tonumber(os.getenv("RANK")), tonumber(os.getenv("WORLD_SIZE"))
-local name, finish
-local function check(ok, text)
-  if not ok then error(("rank %d: %s"):format(rank, text or "check failed"), 2) end
-end
--- The call must raise an error object with this code and, if given, this text in its message.
-local function fails(code, text, f, ...)
-  local ok, err = pcall(f, ...)
-  if ok then error(("rank %d: no %s error"):format(rank, code), 2) end
-  if type(err) ~= "table" or err.code ~= code or not tostring(err):find(text or "", 1, true) then
-    error(("rank %d: expected %s with '%s', got %s"):format(rank, code, text or "", tostring(err)), 2)
-  end
-  return err
-end
-]]
-
-local grounds = {
-  ["a process group"] = [[
-local pg = symm.init_process_group{timeout = "20s"}
-name = pg.group_name
-finish = function() pg:destroy() end
-]],
-  ["a bare store"] = [[
-local store = symm.TCPStore{host = os.getenv("MASTER_ADDR"), port = tonumber(os.getenv("MASTER_PORT")),
-  world_size = world, is_master = rank == 0, timeout = "20s",
-  listen_fd = rank == 0 and tonumber(os.getenv("SYMM_MASTER_LISTEN_FD")) or nil}
-name = "bare"
-symm.set_group_info(name, rank, world, store, "20s")
-finish = function()
-  symm.unset_group_info(name)
-  store:linger("20s")
-end
-]],
-}
+local grounds = require "tests.support.grounds"
 
 local cases = {}
 
@@ -509,12 +473,12 @@ else -- the other rank has left in good order: that is no death, but no signal w
 end
 ]])
 
-for ground, setup in pairs(grounds) do
+for ground, setup in pairs(grounds.each) do
   describe("symmetric memory in " .. ground, function()
     for _, c in ipairs(cases) do
       it(("%s (%d ranks)"):format(c.title, c.n), function()
         local script = c.script:gsub("STORE", ground == "a bare store" and "store" or "pg.store")
-        launch.ranks(c.n, prologue .. setup .. script .. "\nfinish()\n", c.options)
+        launch.ranks(c.n, grounds.prologue .. setup .. script .. "\nfinish()\n", c.options)
       end)
     end
   end)
