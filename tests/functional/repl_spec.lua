@@ -71,7 +71,7 @@ describe("lines from a terminal", function()
       words[#words + 1] = "printf " .. launch.quote(key) .. "; sleep 0.3;"
     end
     local r = launch.shell(("(sleep 0.3; %s) | TERM=vt100 script -qec %s /dev/null"):format(
-      table.concat(words, " "), launch.symmrun))
+      table.concat(words, " "), launch.quote("exec " .. launch.symmrun))) -- no shell that Ctrl-C ends too
     r.out = r.out:gsub("\r", "")
     return r
   end
